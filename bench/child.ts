@@ -5,6 +5,7 @@
 
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sleep, within } from '#lib/clock.ts'
 import type { Job, LoadResult } from './load/job.ts'
@@ -28,9 +29,9 @@ export interface Child {
   readonly broken: Promise<never>
 }
 
-/** Starts a file of this project as a child with a message channel; what it prints is kept for the error. */
+/** Starts a file of this project, or of another version's folder, as a child with a message channel; what it prints is kept for the error. */
 export function startChild(path: string, args: readonly string[], options: ForkOptions): Child {
-  const file = fileURLToPath(new URL(`../${path}`, import.meta.url))
+  const file = resolve(fileURLToPath(new URL('..', import.meta.url)), path)
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '/', ...options.env }
   const child = fork(file, [...args], { ...options, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
   children.add(child)

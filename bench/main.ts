@@ -1,11 +1,10 @@
 // `npm run bench -- [section...] [--quick] [--peers]`: figures as ratios against bounds of the same run.
 //
-// Prints one table and ends with 1 when a wish is not met or a section broke. `--peers` measures other mail servers beside: as root it
-// installs their Debian packages first, and starts them with a configuration of its own on loopback. BENCH_DIR names a
-// folder on the disk to measure (default: the system's folder for temporary files). `--corpus` is for spam.ts alone,
-// `--messages` (of the folder that is attacked) and `--attacks` (names, with commas between) for section/isolation.ts, `--mixes` likewise for
-// section/mixes.ts: where it is given, `imap` measures nothing else. `--ground FOLDER` keeps what isolation.ts and webmail.ts fill, and
-// `--profile` where isolation.ts has a profile written by which it names what was long; `--threads` is what services of isolation.ts, mixes.ts and trust.ts are started with.
+// Prints one table and ends with 1 when a wish is not met or a section broke. `--peers` measures other mail servers beside: as root it installs their Debian packages first. BENCH_DIR names a
+// folder on the disk to measure (default: the system's folder for temporary files). `--corpus` is for spam.ts alone, `--messages` (of the folder that is attacked) and `--attacks` (names, with commas
+// between) for section/isolation.ts, `--mixes` likewise for section/mixes.ts: where it is given, `imap` measures nothing else. `--ground FOLDER` keeps what isolation.ts and webmail.ts fill, `--profile`
+// where isolation.ts has a profile written by which it names what was long; `--threads` is what services of isolation.ts, mixes.ts and trust.ts are started with, and `--before FOLDER`
+// names a checkout of another version, with packages and a build, that section/before.ts measures beside this one.
 
 import { parseArgs } from 'node:util'
 import { filtersSection } from './filters.ts'
@@ -15,6 +14,7 @@ import { fullPlan, type Plan, quickPlan } from './plan.ts'
 import { formatRows, isMet, type Row } from './row.ts'
 import { searchSection } from './search.ts'
 import { backupSection } from './section/backup.ts'
+import { beforeSection } from './section/before.ts'
 import { clusterSection } from './section/cluster.ts'
 import { deliverySection } from './section/delivery.ts'
 import { diskSection } from './section/disk.ts'
@@ -62,6 +62,7 @@ const sections: Readonly<Record<string, (plan: Plan) => Promise<Row[]>>> = {
   spam: spamSection,
   webmail: webmailSection,
   page: pageSection,
+  before: beforeSection,
 }
 
 const { values, positionals } = parseArgs({
@@ -76,9 +77,11 @@ const { values, positionals } = parseArgs({
     ground: { type: 'string' },
     profile: { type: 'string' },
     threads: { type: 'string' },
+    before: { type: 'string' },
   },
 })
-const names = positionals.length === 0 ? Object.keys(sections) : positionals
+const all = Object.keys(sections).filter(name => name !== 'before' || values.before !== undefined)
+const names = positionals.length === 0 ? all : positionals
 const unknown = names.filter(name => !Object.hasOwn(sections, name))
 if (unknown.length > 0) {
   process.stderr.write(`no section is called ${unknown.join(', ')}; there are ${Object.keys(sections).join(', ')}\n`)
@@ -89,7 +92,13 @@ const base = values.quick ? quickPlan : fullPlan
 const plan = {
   ...{ ...base, peers: values.peers, corpus: values.corpus },
   ...{ attacked: Number(values.messages ?? base.attacked), attacks: values.attacks?.split(',') },
-  ...{ mixes: values.mixes?.split(','), ground: values.ground, threads: values.threads, profile: values.profile },
+  ...{
+    mixes: values.mixes?.split(','),
+    ground: values.ground,
+    threads: values.threads,
+    profile: values.profile,
+    before: values.before,
+  },
 }
 const rows: Row[] = []
 let broken = false

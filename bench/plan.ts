@@ -27,6 +27,8 @@ export interface Plan {
   readonly profile?: string | undefined
   /** `threads` of the service where a section does not choose; its default where absent. */
   readonly threads?: string | undefined
+  /** Checkout of the version before, with a build. */
+  readonly before?: string | undefined
   /** Names of the mixes of IMAP sessions that are tried; all where absent. */
   readonly mixes?: readonly string[] | undefined
   /** Whether other mail servers are installed, started and measured beside. */

@@ -49,13 +49,15 @@ const handicapFiles = { single: './single.ts', slow: './slow.ts' } as const
 
 /**
  * Starts the service over `dataDir`, which may hold what an earlier one wrote. `env` adds to its settings, `handicaps` make it
- * slower: `single` every write a transaction of its own, `slow` each sync slow. `options` are the engine's.
+ * slower: `single` every write a transaction of its own, `slow` each sync slow. `options` are the engine's,
+ * `main` what is started: this version, or the file of another one.
  */
 export async function startService(
   dataDir: string,
   env: Readonly<Record<string, string>> = {},
   handicaps: readonly (keyof typeof handicapFiles)[] = [],
   options: readonly string[] = [],
+  main = 'dist/main.js',
 ): Promise<Service> {
   const before = ['./probe.ts', ...handicaps.map(name => handicapFiles[name])]
   const loaded = before.flatMap(name => ['--import', fileURLToPath(new URL(name, import.meta.url))])
@@ -65,7 +67,7 @@ export async function startService(
   const settings = { TEAL_DATA_DIR: dataDir, TEAL_HOSTNAME: 'bench.test', TEAL_LOG_LEVEL: 'error', ...free, ...env }
   rmSync(join(dataDir, 'run.json'), { force: true })
   const started = performance.now()
-  const child = startChild('dist/main.js', ['serve'], { execArgv, env: settings })
+  const child = startChild(main, ['serve'], { execArgv, env: settings })
   const run = await Promise.race([waitForRun(dataDir, child.pid), child.broken])
   const token = readFileSync(join(dataDir, 'root-token'), 'utf8').trim()
   const listener = (name: string): Target => {

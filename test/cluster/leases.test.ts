@@ -180,6 +180,26 @@ describe('a node that is gone', () => {
     expect(a.nodes.find(({ name }) => name === 'b')).toMatchObject({ alive: false })
   })
 
+  test('one that comes back to tables that a newer version has changed takes and writes nothing', async () => {
+    const a = await join('a')
+    const { writing } = await Writing.open({ url }, false, { passing: true, node: a.num })
+    const lease = [0, a.termOf(0) ?? 0] as const
+    await asked('UPDATE schema_version SET version = version + 1')
+    await asked(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+    for (const key of ['late', 'later']) {
+      const { broken } = await writing.commit([fact(key, lease)])
+      expect(broken).not.toBeNull()
+    }
+    await expect.poll(() => a.count).toBe(0)
+    await a.beat()
+    expect(a.count).toBe(0)
+    expect(await facts()).toEqual([])
+    await writing.close()
+    await asked('UPDATE schema_version SET version = version - 1')
+    await expect.poll(() => a.count).toBe(leaseCount)
+  })
+
   test('one that slept is refused, each unit alone, and lets go', async () => {
     const a = await join('a')
     const node = await Node.start('b')

@@ -161,6 +161,22 @@ describe('a fault', () => {
     none.close()
   })
 
+  test('of a server that has no room for more connections is not felt while there are some', async () => {
+    await client.query('CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT pg_read_all_data TO few')
+    const address = new URL(url)
+    address.username = 'few'
+    const few = openPostgresReader({ url: address.href })
+    await few.prove()
+    await few.snapshot(one => one.prove())
+    const numbers = Array.from({ length: 30 }, (_, at) => at)
+    const asked = (from: Reader, at: number) => from.one<{ a: number }>('SELECT ? AS a', at)
+    const told = Promise.all(numbers.flatMap(at => [asked(few, at), few.snapshot(one => asked(one, at))]))
+    expect((await told).map(row => row?.a)).toEqual(numbers.flatMap(at => [at, at]))
+    await expect(connect({ url: address.href })).rejects.toMatchObject({ cause: { code: '53300' } })
+    few.close()
+    await expect.poll(() => client.query('DROP ROLE few').catch(() => false)).toBeTruthy()
+  })
+
   test('of a statement that takes too long ends it', async () => {
     const short = openPostgresReader({ url, statementMs: 200 })
     await expect(short.one('SELECT pg_sleep(60)')).rejects.toMatchObject({ code: 'TimedOut' })

@@ -10,7 +10,7 @@ import { after, clockCorrection, correctClock, monotonic, type Timer } from '#li
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { migratePostgres } from '../engine/postgres/schema.ts'
+import { migratePostgres, requireOwnSchema } from '../engine/postgres/schema.ts'
 import { type Client, connect, type PostgresSettings, postgresFault } from '../engine/postgres/session.ts'
 import { holdDatabase } from '../engine/postgres/writer/hold.ts'
 import { leaseFunctions } from './functions.ts'
@@ -364,6 +364,7 @@ export class Leases implements Tenancy {
     const client = await connect(this.#options.settings)
     try {
       await holdDatabase(client, this.#options.settings, { shared: true, bodies: this.#options.bodies ?? '' })
+      await requireOwnSchema(client as never)
       await prepare(client)
       await client.query(`SELECT ${nameLock}`, [this.name])
     } catch (error) {

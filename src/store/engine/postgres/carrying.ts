@@ -11,7 +11,7 @@ import { shownAddress } from './address.ts'
 import { migratePostgres } from './schema.ts'
 import { type Client, connect, type PostgresSettings, postgresFault, rowsOf } from './session.ts'
 import { prepared } from './text.ts'
-import { heldElsewhere, holdDatabase, keepRowsText, requireSession, storeNumber } from './writer/hold.ts'
+import { holdDatabase, keepRowsText, othersLookElsewhere, requireSession } from './writer/hold.ts'
 
 export interface Carrier {
   /** Nobody serves the database meanwhile. */
@@ -71,8 +71,7 @@ async function holdRows(client: Client, { url }: PostgresSettings, bodies: strin
   const until = monotonic() + limits.postgres.holdMs
   for (let held = false; ; ) {
     if (!held) held = Boolean((await client.query<{ held: number }>(keepRowsText)).rows[0]?.held)
-    const { rows } = await client.query<{ there: number }>(`SELECT ${heldElsewhere} AS there`, [storeNumber(bodies)])
-    if (held && !rows[0]?.there) return
+    if (held && !(await othersLookElsewhere(client, bodies))) return
     if (monotonic() > until) {
       const text =
         `A service has the database at ${shownAddress(url)} without this bodies.url, or parts are carried there already: ` +

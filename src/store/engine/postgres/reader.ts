@@ -62,6 +62,11 @@ function isLost(error: unknown): boolean {
   return error instanceof Fault && (error.cause as { code?: string } | undefined)?.code !== '57014'
 }
 
+/** Whether the server has no room for another connection, at all or of this user or database. */
+function isFull(error: unknown): boolean {
+  return error instanceof Fault && (error.cause as { code?: string } | undefined)?.code === '53300'
+}
+
 /** How many this loop may have. */
 const most = isHome ? limits.postgres.home : limits.postgres.thread
 
@@ -81,6 +86,8 @@ class PostgresReader extends AnyReader {
   /** Who waits for one. */
   readonly #waiting: (() => void)[] = []
   #alone = 0
+  /** The server had no room for another connection. */
+  #fullUntil = 0
   #closed = false
 
   constructor(settings: PostgresSettings) {
@@ -89,15 +96,19 @@ class PostgresReader extends AnyReader {
   }
 
   protected async run<T>(task: (client: Client) => Promise<T>): Promise<T> {
-    const shared = this.#leastBusy()
-    shared.pending += 1
-    try {
-      return await task(await shared.client)
-    } catch (error) {
-      if (isLost(error)) this.#leave(shared)
-      throw error
-    } finally {
-      shared.pending -= 1
+    for (;;) {
+      const shared = this.#leastBusy()
+      shared.pending += 1
+      try {
+        return await task(await shared.client)
+      } catch (error) {
+        if (isLost(error)) this.#leave(shared)
+        // Of those that are there one will do, and another one is tried for later.
+        if (!isFull(error) || this.#shared.length === 0) throw error
+        this.#fullUntil = monotonic() + limits.postgres.fullMs
+      } finally {
+        shared.pending -= 1
+      }
     }
   }
 
@@ -143,7 +154,7 @@ class PostgresReader extends AnyReader {
       (a, b) => (a === undefined || b.pending < a.pending ? b : a),
       undefined,
     )
-    const room = this.#shared.length < most.shared
+    const room = this.#shared.length < most.shared && monotonic() >= this.#fullUntil
     if (best !== undefined && (best.pending === 0 || !room)) return best
     const made: Shared = {
       client: connect(this.#settings, { readOnly: true, pipelined: true, onEnd: () => this.#forget(made) }),
@@ -166,29 +177,35 @@ class PostgresReader extends AnyReader {
   }
 
   async #take(): Promise<Client> {
-    while (this.#alone >= most.alone) {
+    for (;;) {
+      while (this.#alone >= most.alone) await this.#wait()
       this.#mustBeOpen()
-      if (this.#waiting.length >= limits.postgres.waitingMax) throw new Fault('Overloaded')
-      await this.#wait()
-    }
-    this.#mustBeOpen()
-    this.#alone += 1
-    const spare = this.#spare.pop()
-    if (spare !== undefined) return spare.client
-    try {
-      const client: Client = await connect(this.#settings, {
-        ...{ readOnly: true, pipelined: true },
-        onEnd: () => this.#lose(() => client),
-      })
-      return client
-    } catch (error) {
-      this.#give(undefined)
-      throw error
+      this.#alone += 1
+      const spare = this.#spare.pop()
+      if (spare !== undefined) return spare.client
+      try {
+        // It may end before it is there.
+        let client: Client | undefined
+        const onEnd = () => this.#lose(client)
+        client = await connect(this.#settings, { readOnly: true, pipelined: true, onEnd })
+        return client
+      } catch (error) {
+        // Whoever else waits would fare no better than this one.
+        if (isFull(error) && this.#alone > 1) {
+          this.#alone -= 1
+          await this.#wait()
+          continue
+        }
+        this.#give(undefined)
+        throw error
+      }
     }
   }
 
-  /** Until one is given back. @throws Fault Overloaded where that takes long */
+  /** Until one is given back. @throws Fault Overloaded where that takes long, or too many wait */
   #wait(): Promise<void> {
+    this.#mustBeOpen()
+    if (this.#waiting.length >= limits.postgres.waitingMax) throw new Fault('Overloaded')
     return new Promise((resolve, reject) => {
       const wake = () => {
         late.cancel()
@@ -203,10 +220,8 @@ class PostgresReader extends AnyReader {
   }
 
   /** One that ended while nobody used it. */
-  #lose(client: () => Client): void {
-    if (this.#spare.length === 0) return
-    const lost = client()
-    const at = this.#spare.findIndex(spare => spare.client === lost)
+  #lose(lost: Client | undefined): void {
+    const at = this.#spare.findIndex(({ client }) => client === lost)
     if (at >= 0) this.#spare.splice(at, 1)
   }
 

@@ -95,6 +95,9 @@ async function requireFit(session: Session): Promise<void> {
   }
 }
 
+/** The lock of whoever makes or changes tables. */
+const changing = 7_430_412
+
 /** Of PostgreSQL: the user may not do that. */
 const notAllowed = '42501'
 
@@ -111,7 +114,7 @@ export async function migratePostgres(session: Session, mayBeNew = true, moving 
   await session.query('BEGIN')
   try {
     // Of several that come at once one makes the tables.
-    await session.query('SELECT pg_advisory_xact_lock(7430412)')
+    await session.query(`SELECT pg_advisory_xact_lock(${changing})`)
     const made = await haveTables(session, mayBeNew, moving)
     await session.query('COMMIT')
     return made
@@ -121,6 +124,18 @@ export async function migratePostgres(session: Session, mayBeNew = true, moving 
     const text = `The user of store.url may not make tables in the database (${(error as Error).message}): it has to be its owner`
     throw new Fault('NotPermitted', { text, cause: error })
   }
+}
+
+/**
+ * For who comes back to a database that it holds (writer/hold.ts): another version may have changed the tables while it was away.
+ *
+ * @throws Fault DatabaseTooNew
+ */
+export async function requireOwnSchema(session: Session): Promise<void> {
+  // A change on its way has not seen who holds the database now: wait for its end.
+  await session.query(`SELECT pg_advisory_xact_lock_shared(${changing})`)
+  const { rows } = await session.query('SELECT version FROM schema_version')
+  if (Number(rows[0]?.version) !== migrations.length) throw new Fault('DatabaseTooNew')
 }
 
 async function haveTables(session: Session, mayBeNew: boolean, moving: boolean): Promise<boolean> {

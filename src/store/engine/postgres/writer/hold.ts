@@ -26,12 +26,12 @@ const endHolder = `SELECT l.pid = $1 AS own, CASE WHEN l.pid = $1 THEN pg_termin
 export const heldByOthers = `EXISTS (SELECT ${holders} AND l.pid <> pg_backend_pid())`
 
 /** Whether one of those looks elsewhere than in the store of `storeNumber` $1, as a condition. */
-export const heldElsewhere = `EXISTS (SELECT ${holders} AND l.pid <> pg_backend_pid() AND NOT EXISTS (
+const heldElsewhere = `EXISTS (SELECT ${holders} AND l.pid <> pg_backend_pid() AND NOT EXISTS (
   SELECT FROM pg_locks s WHERE s.pid = l.pid AND s.locktype = 'advisory' AND s.granted AND s.database = l.database
   AND s.classid = ${lookingIn} AND s.objid = $1 AND s.objsubid = 2))`
 
 /** Tells addresses of stores apart; '' is none. */
-export const storeNumber = (bodies: string): number => hash('sha256', bodies, 'buffer').readUInt32BE() >>> 1
+const storeNumber = (bodies: string): number => hash('sha256', bodies, 'buffer').readUInt32BE() >>> 1
 
 /** All that look in rows alone are kept away, and others who carry parts, as long as this connection is there: 1, or 0 where one is there. */
 export const keepRowsText = `SELECT pg_try_advisory_lock(${lookingIn}, ${storeNumber('')}) AS held`
@@ -49,7 +49,7 @@ export interface Hold {
  * Nobody else writes while this connection is there, but for nodes beside nodes.
  *
  * @returns the process behind this one
- * @throws Fault DataDirectoryInUse, also where parts are carried into objects and it knows of none, NotPermitted where a pooler is in between that does not leave sessions as they are
+ * @throws Fault DataDirectoryInUse, also where parts are carried into objects and it knows of none or other nodes look elsewhere for them, NotPermitted where a pooler is in between that does not leave sessions as they are
  */
 export async function holdDatabase(
   client: Client,
@@ -67,16 +67,25 @@ export async function holdDatabase(
       `SELECT ${lock}(${number}) AS held, pg_backend_pid() AS self`,
     )
     const [found] = rows
-    if (found?.held) return found.self
+    if (found?.held && !(shared && (await othersLookElsewhere(client, bodies)))) return found.self
     // The server may not have heard yet that the connection before this one is gone.
     const { rows: holders } = await client.query<{ own: number }>(endHolder, [before])
     const taken = !shared && before > 0 && holders.some(({ own }) => !own)
     if (taken) throw new Error('another service writes to this database')
     if (monotonic() > until) {
-      throw new Fault('DataDirectoryInUse', { text: `Another service has the database at ${shownAddress(url)}` })
+      const text = found?.held
+        ? `Another node has the database at ${shownAddress(url)} with another bodies.url: stop all, set the same for each, and start them`
+        : `Another service has the database at ${shownAddress(url)}`
+      throw new Fault('DataDirectoryInUse', { text })
     }
     await new Promise(resolve => after(limits.postgres.againMs, () => resolve(undefined)))
   }
+}
+
+/** Whether somebody else has the database who looks for large parts in another store than `bodies`, or in none. Of two nodes that begin at once with stores of their own at least one finds the other: both have said where they look. */
+export async function othersLookElsewhere(client: Client, bodies: string): Promise<boolean> {
+  const { rows } = await client.query<{ there: number }>(`SELECT ${heldElsewhere} AS there`, [storeNumber(bodies)])
+  return Boolean(rows[0]?.there)
 }
 
 /** @throws Fault DataDirectoryInUse */

@@ -13,7 +13,7 @@ import { inWords } from '../../dialect.ts'
 import { definedProcedures } from '../../procedure.ts'
 import { changedBy, type Watched } from '../../watched.ts'
 import type { Operation } from '../../write.ts'
-import { migratePostgres } from '../schema.ts'
+import { migratePostgres, requireOwnSchema } from '../schema.ts'
 import { type Client, connect, type PostgresSettings, postgresFault } from '../session.ts'
 import type { Prepared } from '../text.ts'
 import { postgresWords } from '../words.ts'
@@ -228,6 +228,7 @@ export class Writing {
         bodies: this.#bodies,
       })
       await first(client)
+      await requireOwnSchema(client as never)
       await client.query(setUp(definedProcedures(), inText).join(';\n'))
       if (!this.#passing) await client.query('SET synchronous_commit = on')
       const mine = this.#session > 0 ? `WHERE writer_call.owner = excluded.owner` : ''
