@@ -234,7 +234,11 @@ async function openStore(config: Config, log: Log, lock: DirectoryLock, { metric
   const file = databaseOf(config)
   const leases = await joinNodes(config, log, lock)
   closers.add(() => leases?.leave())
-  const behind = { bodies: config.bodies.url, ...(leases !== undefined && { node: leases.num }) }
+  const behind = {
+    bodies: config.bodies.url,
+    dataDir: config.dataDir,
+    ...(leases !== undefined && { node: leases.num }),
+  }
   const thread = lock.thread ?? startWriterThread(file, lock.mayBeNew, behind)
   const writer = await Writer.open({ file, log, metrics, thread })
   closers.add(() => writer.close())

@@ -5,31 +5,42 @@
 
 import { Fault } from '../src/lib/fault.ts'
 import { collectWhenQuiet } from '../src/lib/process/heap.ts'
-import { threadEnd } from '../src/lib/process/serve.ts'
+import { lodgings, type ThreadEnd, threadEnd } from '../src/lib/process/serve.ts'
 import { shownAddress } from '../src/store/engine/postgres/address.ts'
 import { Writing } from '../src/store/engine/postgres/writer/writing.ts'
 import { gather, Inbox, type Message } from '../src/store/writer/inbox.ts'
 import type { Opened, WriterThreadData } from '../src/store/writer/thread.ts'
 import '../src/store/writer/writes.ts'
 
-const end = threadEnd<WriterThreadData>()
-const { file: url, mayBeNew, ...options } = end.given
-Writing.open({ url }, mayBeNew, options).then(
-  ({ writing, made }) => {
-    end.start((): Opened => ({ made, loss: null }))
-    serveWrites(writing)
-    collectWhenQuiet()
-  },
-  (failure: unknown) => {
-    end.start(() => {
-      throw told(failure)
-    })
-    end.port.close()
-  },
-)
+type End = ThreadEnd<WriterThreadData>
+
+const own = threadEnd<WriterThreadData | undefined>()
+// Not before the first writes: whoever starts waits for them.
+if (own.given === undefined) {
+  lodgings(own, begin)
+  collectWhenQuiet()
+} else begin(own as End, collectWhenQuiet)
+
+/** Opens a database and serves it, until it is told to close. */
+function begin(end: End, opened = () => {}): void {
+  const { file: url, mayBeNew, ...options } = end.given
+  Writing.open({ url }, mayBeNew, options).then(
+    ({ writing, made }) => {
+      end.start((): Opened => ({ made, loss: null }))
+      serveWrites(end, writing)
+      opened()
+    },
+    (failure: unknown) => {
+      end.start(() => {
+        throw told(failure, url)
+      })
+      end.port.close()
+    },
+  )
+}
 
 /** An empty database beside a folder that was used is another one than it was. */
-function told(failure: unknown): unknown {
+function told(failure: unknown, url: string): unknown {
   if (!(failure instanceof Fault) || failure.code !== 'DataMissing') return failure
   return new Fault('DataMissing', {
     text:
@@ -39,7 +50,7 @@ function told(failure: unknown): unknown {
   })
 }
 
-function serveWrites(writing: Writing): void {
+function serveWrites(end: End, writing: Writing): void {
   const inbox = new Inbox(end.receive)
   let busy = false
   const work = async () => {

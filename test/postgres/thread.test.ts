@@ -4,7 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { letPass } from '#lib/lasting.ts'
 import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
 import { addressInsert } from '#store/accounts/address.ts'
@@ -16,9 +17,10 @@ import { operation } from '#store/engine/write.ts'
 import { settingPut } from '#store/folder/settings.ts'
 import { messageInsert } from '#store/mailboxes/messages.ts'
 import { searchAdd } from '#store/search/docs.ts'
+import { startWriterThread, type WriterThread } from '#store/writer/thread.ts'
 import { StaleUnit, Writer } from '#store/writer/writer.ts'
 import { loadStore } from './both.ts'
-import { makeDatabase } from './cluster.ts'
+import { dropDatabase, makeDatabase, urlIn } from './cluster.ts'
 import { rowFor } from './rows.ts'
 
 await loadStore()
@@ -37,6 +39,26 @@ afterAll(async () => {
   read.close()
   await writer.close()
   rmSync(folder, { recursive: true, force: true })
+})
+
+test('services that keep nothing else share it: who cannot begin leaves the others theirs, and all hear of its end', async () => {
+  const stay = letPass(folder)
+  onTestFinished(stay)
+  const start = (url: string) => startWriterThread(url, true, { dataDir: folder })
+  const urls = [await makeDatabase(inject('postgres')), await makeDatabase(inject('postgres'))]
+  const [first, second] = urls.map(start) as [WriterThread, WriterThread]
+  const broken = start(urlIn(inject('postgres'), 'there_is_none'))
+  await expect(broken.ready).rejects.toMatchObject({ code: 'StorageUnavailable' })
+  await broken.thread.gone
+  expect(await Promise.all([first.ready, second.ready])).toMatchObject([{ loss: null }, { loss: null }])
+  const answer = new Promise(resolve => second.hear((_, one) => resolve(one)))
+  second.thread.send('write', { units: [], bytes: 0 })
+  expect(await answer).toMatchObject({ value: { failures: [], broken: null } })
+  first.thread.send('write', null)
+  await Promise.all([first.thread.gone, second.thread.gone])
+  expect(first.thread.failure).toBeInstanceOf(TypeError)
+  expect(second.thread.failure).toBe(first.thread.failure)
+  await Promise.all(urls.map(dropDatabase))
 })
 
 test('what breaks a rule is a fault with its code, and watched tables are told', async () => {

@@ -33,7 +33,8 @@ export function lockDirectory(place: Place & { readonly cluster?: { readonly nod
     const isNew = mayBeNew(place)
     requireAccess(dataDir)
     const alone = !place.cluster?.node
-    const thread = alone ? startWriterThread(databaseOf(place), isNew, { bodies: place.bodies?.url ?? '' }) : undefined
+    const behind = { bodies: place.bodies?.url ?? '', dataDir }
+    const thread = alone ? startWriterThread(databaseOf(place), isNew, behind) : undefined
     return { thread, mayBeNew: isNew, notes, release }
   } catch (error) {
     release()

@@ -1,5 +1,6 @@
-// Starts the thread that writes to the database (workers/writer.ts, or workers/postgres-writer.ts for an address), so that it can get ready while the rest of the
-// program is still being read. Databases that are thrown away share one. What goes to it and comes back is writer.ts's alone.
+// Starts the thread that writes to the database (workers/writer.ts, or workers/postgres-writer.ts for an address), so that it can
+// get ready while the rest of the program is still being read. Databases that are thrown away share one, and so do those behind an
+// address whose services keep nothing else. What goes to it and comes back is writer.ts's alone.
 
 import { threadFile } from '#lib/build-info.ts'
 import { isPassing } from '#lib/lasting.ts'
@@ -38,15 +39,22 @@ export interface WriterThreadData {
 }
 
 /** What is told of a database behind an address. */
-type BehindAddress = Pick<WriterThreadData, 'node' | 'bodies'>
+interface BehindAddress extends Pick<WriterThreadData, 'node' | 'bodies'> {
+  /** Of the service that it is started for. */
+  readonly dataDir?: string
+}
 
-export function startWriterThread(file: string, mayBeNew: boolean, behind: BehindAddress = {}): WriterThread {
+export function startWriterThread(
+  file: string,
+  mayBeNew: boolean,
+  { dataDir = file, ...behind }: BehindAddress = {},
+): WriterThread {
   let listener: ((id: number, answer: Answer) => void) | undefined
   const given: WriterThreadData = { file, mayBeNew, passing: isPassing(file), ...behind }
   const onReply = (id: number, answer: Answer) => listener?.(id, answer)
   const form = { file: threadFile(isAddress(file) ? 'postgres-writer' : 'writer'), given, lasting: true, onReply }
-  // What is thrown away waits for no disk, so all of it can be written by one.
-  const thread = given.passing ? lodge(form) : new Thread(form)
+  // What is thrown away waits for no disk, and who waits for a server keeps no thread busy: one can write for all of them.
+  const thread = isPassing(dataDir) ? lodge(form) : new Thread(form)
   return {
     thread,
     ready: thread.up as Promise<Opened>,
