@@ -4,8 +4,9 @@
 // It never runs as root, which the server refuses; nothing is synced unless `durable` is asked for.
 
 import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { freemem, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 
@@ -32,21 +33,34 @@ export function urlIn(folder: string, database: string): string {
 
 interface ClusterOptions {
   readonly durable?: boolean
+  /** In memory, where the machine has a folder with room there. */
+  readonly inMemory?: boolean
   /** Of the server, besides. */
   readonly settings?: Readonly<Record<string, string>>
   /** A data directory that is there, below a folder of its own. */
   readonly data?: string
 }
 
+const memory = { folder: '/dev/shm', bytesMin: 4 * 1024 ** 3 } as const
+
+/** In memory where that has room, else on disk. */
+function roomyFolder(): string {
+  if (!existsSync(memory.folder)) return tmpdir()
+  const { bavail, bsize } = statfsSync(memory.folder)
+  return Math.min(bavail * bsize, freemem()) < memory.bytesMin ? tmpdir() : memory.folder
+}
+
 /** Makes and starts one. */
 export async function startCluster({
   durable = false,
+  inMemory = false,
   settings: more = {},
   data: there,
 }: ClusterOptions = {}): Promise<Cluster> {
   const programs = serverPrograms()
   if (programs === undefined) throw new Error('PostgreSQL is not installed (apt-get install postgresql)')
-  const folder = there === undefined ? mkdtempSync(join(tmpdir(), 'teal-postgres-')) : dirname(there)
+  const folder =
+    there === undefined ? mkdtempSync(join(inMemory ? roomyFolder() : tmpdir(), 'teal-postgres-')) : dirname(there)
   chmodSync(folder, 0o777)
   const data = there ?? join(folder, 'data')
   const make = ['-D', data, '-U', 'teal', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']
@@ -92,25 +106,55 @@ export async function startCluster({
 
 let number = 0
 
+/** A connection of each cluster for its databases: to make one and to end it costs the server as much as to copy a database. */
+const kept = new Map<string, Promise<pg.Client>>()
+let ordered: Promise<void> = Promise.resolve()
+
+/** Asks it, one after the other; it keeps no process and is gone with the cluster. */
+function order(folder: string, text: string): Promise<void> {
+  const done = ordered.then(() => ask(folder, text))
+  ordered = done.catch(() => {})
+  return done
+}
+
+async function ask(folder: string, text: string): Promise<void> {
+  const connected = kept.get(folder) ?? keepConnection(folder)
+  kept.set(folder, connected)
+  const client = await connected
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
+  stream.ref()
+  try {
+    await client.query(text)
+  } finally {
+    stream.unref()
+  }
+}
+
+async function keepConnection(folder: string): Promise<pg.Client> {
+  const client = new pg.Client(urlIn(folder, 'postgres'))
+  client.on('error', () => kept.delete(folder)).on('end', () => kept.delete(folder))
+  try {
+    await client.connect()
+  } catch (error) {
+    kept.delete(folder)
+    throw error
+  }
+  return client
+}
+
 /** A database of this test's own, as `template` is. */
 export async function makeDatabase(folder: string, template = 'teal_template'): Promise<string> {
   number += 1
   const name = `t${process.pid}_${number}`
-  const client = new pg.Client(urlIn(folder, 'postgres'))
-  await client.connect()
   // Its files are copied: page for page through the log costs the server three times as much.
-  await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`)
-  await client.end()
+  await order(folder, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`)
   return urlIn(folder, name)
 }
 
 /** Takes such a database away. */
 export async function dropDatabase(url: string): Promise<void> {
   const { pathname, searchParams } = new URL(url)
-  const client = new pg.Client(urlIn(searchParams.get('host') ?? '', 'postgres'))
-  await client.connect()
-  await client.query(`DROP DATABASE ${pathname.slice(1)} WITH (FORCE)`)
-  await client.end()
+  await order(searchParams.get('host') ?? '', `DROP DATABASE ${pathname.slice(1)} WITH (FORCE)`)
 }
 
 function asOther(program: string, args: readonly string[]): [string, string[]] {

@@ -22,7 +22,10 @@ export async function setup({ provide }: Provided): Promise<() => Promise<void>>
   if (serverPrograms() === undefined) installed('pg_createcluster', ['postgresql'])
   installed('nats-server', ['nats-server'])
   // On tables that hold next to nothing two processes more for a plan are all that it costs; other clusters of tests have them.
-  const cluster = await startCluster({ settings: { max_parallel_workers_per_gather: '0' } })
+  // Each file makes and removes a thousand files of a database: on disk the search for room for new ones among those that were just
+  // removed takes some file systems longer than all that is written.
+  const settings = { max_parallel_workers_per_gather: '0', max_wal_size: '256MB' }
+  const cluster = await startCluster({ inMemory: true, settings })
   // Whatever defines a table has to be there.
   for (const file of globSync('src/store/**/*.ts')) await import(resolve(file))
   const root = new pg.Client(cluster.url('postgres'))
