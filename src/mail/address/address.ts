@@ -141,15 +141,18 @@ export function parseWildcard(address: string): Wildcard | null {
 
 /**
  * Keys of the wildcard addresses that match `address`, in the order in which they are tried (api-semantics 10.8):
- * longer parts before shorter ones, `*@domain`, then `user@*`.
+ * longer parts before shorter ones and `*@domain`, the same in the domain that its domain is an alias of, then `user@*`.
  */
-export function wildcardKeys(address: string): string[] {
+export function wildcardKeys(address: string, aliasOf?: string): string[] {
   const { key } = normalizeAddress(address)
   const { local, domain } = splitAddress(key)
   const keys: string[] = []
-  for (let length = Math.min(local.length, limits.name.wildcardPartLengthMax); length > 0; length--) {
-    keys.push(`*${local.slice(-length)}@${domain}`, `${local.slice(0, length)}*@${domain}`)
+  for (const one of aliasOf === undefined ? [domain] : [domain, aliasOf]) {
+    for (let length = Math.min(local.length, limits.name.wildcardPartLengthMax); length > 0; length--) {
+      keys.push(`*${local.slice(-length)}@${one}`, `${local.slice(0, length)}*@${one}`)
+    }
+    keys.push(`*@${one}`)
   }
-  keys.push(`*@${domain}`, `${local}@*`)
+  keys.push(`${local}@*`)
   return keys
 }

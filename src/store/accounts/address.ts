@@ -113,8 +113,8 @@ export async function listAddresses(read: Reader, user: string): Promise<Address
 }
 
 /**
- * Whose an address is (api-semantics 10.8): as it stands, in the domain its domain is an alias of, and then by wildcards of
- * both, longer ones first. Dots and `+label` of the local part do not matter. The one rule for mail, logins and the API.
+ * Whose an address is (api-semantics 10.8): as it stands, in the domain its domain is an alias of, then by wildcards of
+ * both, longer ones first, and by those of every domain last. Dots and `+label` of the local part do not matter. The one rule for mail, logins and the API.
  *
  * @param wildcards whether an address with a star may answer; never for logins
  */
@@ -123,14 +123,9 @@ export async function resolveAddress(read: Reader, text: string, wildcards: bool
   const exact = await findAddressByKey(read, key)
   if (exact !== undefined) return exact
   const alias = await findAlias(read, domain)
-  const keys = alias === undefined ? [key] : [key, `${splitAddress(key).local}@${alias.domain}`]
-  const aliased = keys[1] === undefined ? undefined : await findAddressByKey(read, keys[1])
-  if (aliased !== undefined || !wildcards) return aliased
-  for (const one of keys) {
-    const found = await firstOf(read, wildcardKeys(one))
-    if (found !== undefined) return found
-  }
-  return undefined
+  const aliased =
+    alias === undefined ? undefined : await findAddressByKey(read, `${splitAddress(key).local}@${alias.domain}`)
+  return aliased === undefined && wildcards ? firstOf(read, wildcardKeys(key, alias?.domain)) : aliased
 }
 
 /** The address of the first of these keys that has one. */

@@ -280,6 +280,7 @@ describe('resolution', () => {
     expect(await resolve('any@res.example')).toBe('*@res.example')
     expect(await resolve('any@jõgeva.öö')).toBe('*@res.example')
     expect(await resolve('every@elsewhere.example')).toBe('every@*')
+    expect(await resolve('every@jõgeva.öö')).toBe('*@res.example')
     expect(await refusal('GET', '/addresses/resolve/any@res.example')).toEqual([404, 'AddressNotFound'])
     const { body: found } = await call('GET', '/addresses/resolve/firstlast@res.example')
     expect((await call('GET', `/addresses/resolve/${found.id}`)).body).toEqual(found)
