@@ -166,8 +166,7 @@ export const importFolder: UserCommand<ImportFolder, Mailbox> = {
     const { path, specialUse, subscribed } = input
     const there = mailboxAt(turn.state, { path }) ?? (specialUse && mailboxAt(turn.state, { specialUse }))
     if (there) return there
-    const retention = turn.state.user?.options.retention ?? 0
-    const folder = { path, specialUse, subscribed, hidden: false, retention, encrypt: false }
+    const folder = { path, specialUse, subscribed, hidden: false, encrypt: false }
     return (await createMailbox.run(turn, folder)).mailbox
   },
 }

@@ -20,7 +20,8 @@ export interface NewMailbox {
   /** Normalised (mail/path.ts). */
   readonly path: string
   readonly hidden: boolean
-  readonly retention: number
+  /** Milliseconds, 0 for ever; as the account has it where absent (api-semantics 10.6). */
+  readonly retention?: number | undefined
   readonly encrypt: boolean
   readonly subscribed: boolean
   readonly specialUse?: string | null
@@ -40,7 +41,7 @@ export const createMailbox: UserCommand<NewMailbox, { id: string; mailbox: Mailb
       throw new Fault('MailboxExistsError', { text: 'A mailbox with this special use already exists' })
     }
     const mailbox = await newMailbox(turn, input.path, input.specialUse ?? null)
-    const { hidden, retention, encrypt, subscribed } = input
+    const { hidden, encrypt, subscribed, retention = user.options.retention ?? 0 } = input
     Object.assign(mailbox, { hidden, retention, encrypt, subscribed: takeName(turn, input.path) || subscribed })
     turn.write(mailboxInsert, mailbox)
     state.mailboxes.set(mailbox.num, mailbox)

@@ -181,7 +181,7 @@ class LocalStore implements MailStore {
   }
 
   async createFolder(folder: { path: string; encrypt: boolean; specialUse: string | null }): Promise<{ id: string }> {
-    const { id } = await this.#handle.run(createMailbox, { ...folder, hidden: false, retention: 0, subscribed: false })
+    const { id } = await this.#handle.run(createMailbox, { ...folder, hidden: false, subscribed: false })
     return { id }
   }
 

@@ -285,6 +285,17 @@ test('a name deleted and made anew has another uid validity', async () => {
   expect(await validity()).not.toBe(first)
 })
 
+test('a folder keeps messages as long as the account says', async () => {
+  const user = `box${number}`
+  const id = (await service.call('GET', `/users/resolve/${user}`)).body.id
+  await service.call('PUT', `/users/${id}`, { retention: 86_400_000 })
+  await client.ok('CREATE kept')
+  await client.ok('RENAME INBOX former')
+  for (const path of ['kept', 'former']) {
+    expect((await service.call('GET', `/users/${id}/mailboxes/resolve?path=${path}`)).body.retention).toBe(86_400_000)
+  }
+})
+
 test('hidden folders are not there', async () => {
   const user = `box${number}`
   const id = (await service.call('GET', `/users/resolve/${user}`)).body.id

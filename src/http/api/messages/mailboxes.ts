@@ -93,10 +93,8 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
     reply: { id: mailboxId },
     faults: ['UserNotFound', 'MailboxExistsError', 'DisallowedMailboxMethod'],
     async run({ input, signal }) {
-      const user = await requireUser(read, input.user)
-      const { hidden, encryptMessages: encrypt } = input
-      const retention = input.retention ?? user.options.retention ?? 0
-      const mailbox = { path: input.path, hidden, retention, encrypt, subscribed: true }
+      const { path, hidden, retention, encryptMessages: encrypt } = input
+      const mailbox = { path, hidden, retention, encrypt, subscribed: true }
       const { id } = await system
         .handle(input.user)
         .run(createMailbox, mailbox, signal)
