@@ -4,7 +4,7 @@
 // Whatever sends asks here, SMTP submission and the API alike, before a message is queued. The counters of a day may be
 // lost with the cache; what is queued never is.
 
-import { normalizeAddress } from '#mail/address/address.ts'
+import { domainsToUnicode, normalizeAddress } from '#mail/address/address.ts'
 import { resolveAddress } from '#store/accounts/address.ts'
 import type { User } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -35,7 +35,7 @@ export async function senderFor(
 
 /** `*@example.com`: the star stands for any beginning, and the end is the end of the whole address. */
 function matches(address: string, pattern: string): boolean {
-  const wanted = pattern.trim().toLowerCase()
+  const wanted = domainsToUnicode(pattern.normalize('NFC').trim().toLowerCase())
   if (!wanted.startsWith('*')) return wanted !== '' && address === wanted
   const end = wanted.slice(1)
   return end !== '' && !end.includes('*') && address.endsWith(end) && address.length > end.length

@@ -75,6 +75,15 @@ export function domainToUnicode(domain: string): string {
   return toUnicode(ascii) || lower
 }
 
+/** A text with the domains in it that are written `xn--` in unicode. */
+export function domainsToUnicode(text: string): string {
+  return /xn--/i.test(text) ? text.replace(/[a-z0-9-]+(?:\.[a-z0-9-]+)*/gi, decodedWord) : text
+}
+
+function decodedWord(word: string): string {
+  return /xn--/i.test(word) ? domainToUnicode(word) : word
+}
+
 /** The form DNS and old mail servers understand (`xn--`), or an empty string where there is none. */
 export function domainToAscii(domain: string): string {
   const lower = domain.normalize('NFC').trim().toLowerCase().replace(/\.$/, '')

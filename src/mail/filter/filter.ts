@@ -8,7 +8,7 @@
 
 import { limits } from '#lib/limits.ts'
 import { compile, type Pattern } from '#lib/pattern.ts'
-import { domainToUnicode } from '../address/address.ts'
+import { domainsToUnicode } from '../address/address.ts'
 import type { Header } from '../header/header.ts'
 import { judge, type Verdict } from '../query/judge.ts'
 import { type Query, someLeaf } from '../query/query.ts'
@@ -290,8 +290,7 @@ const keysOf: Readonly<Record<Exclude<FilterField, 'text'>, readonly string[]>> 
 
 /** A value and, where a domain in it is encoded, the value with the domain in unicode behind it. */
 function withUnicode(value: string): string {
-  if (!/xn--/i.test(value)) return value
-  const decoded = value.replace(/[a-z0-9.-]*xn--[a-z0-9.-]+/gi, domain => domainToUnicode(domain))
+  const decoded = domainsToUnicode(value)
   return decoded === value ? value : `${value} ${decoded}`
 }
 

@@ -2,6 +2,7 @@
 //
 // Nobody waits for what is noted here: it is a help, and learned again when it is lost.
 
+import { domainsToUnicode } from '#mail/address/address.ts'
 import { boolean, integer, moment, text } from '../engine/column.ts'
 import { greatest } from '../engine/dialect.ts'
 import { containing } from '../engine/like.ts'
@@ -94,14 +95,14 @@ export async function searchAddressBook(
   query: string,
   count: number,
 ): Promise<AddressBookEntry[]> {
-  const [inAddress, pattern] = containing('address', query)
-  const [inName] = containing('name', query)
+  const [inAddress, part] = containing('address', domainsToUnicode(query))
+  const [inName, pattern] = containing('name', query)
   return await entries.all(
     read,
     `WHERE "user" = ? AND disabled = 0
      AND (${inAddress} OR ${inName}) ORDER BY used DESC, id DESC LIMIT ?`,
     user,
-    pattern,
+    part,
     pattern.slice(1),
     count,
   )

@@ -5,7 +5,7 @@
 // domains and wildcards, is worked out here for mail and API alike. These are short reads by index, fit for the main
 // loop, but for the lists across all accounts.
 
-import { domainToUnicode, normalizeAddress, splitAddress, wildcardKeys } from '#mail/address/address.ts'
+import { domainsToUnicode, normalizeAddress, splitAddress, wildcardKeys } from '#mail/address/address.ts'
 import { fold } from '#mail/text/fold.ts'
 import { findAlias } from '../domains/alias.ts'
 import { called, json, moment, nullable, optional, text } from '../engine/column.ts'
@@ -217,7 +217,7 @@ function addressFilter(page: AddressPage): { where: string; values: unknown[] } 
   }
   if (page.only !== null) add('"user" = ?', page.only)
   if (page.domains != null) add(`domain IN ${among()}`, JSON.stringify(page.domains))
-  if (page.query !== '') add(...containing('address', domainToUnicode(page.query)))
+  if (page.query !== '') add(...containing('address', domainsToUnicode(page.query)))
   if (page.forward !== '') {
     add(
       `EXISTS (SELECT 1 FROM ${listRows('forward', 'targets')} WHERE value LIKE ? ESCAPE '\\')`,

@@ -3,6 +3,7 @@
 // A deleted account keeps its row until its data is gone, with what is needed to bring it back; most readers must not
 // take it for a living one. Absent keys of the options have the default named beside them.
 
+import { domainsToUnicode } from '#mail/address/address.ts'
 import { fold } from '#mail/text/fold.ts'
 import { boolean, integer, json, moment, nullable, text } from '../engine/column.ts'
 import { type Counted, counted } from '../engine/counted.ts'
@@ -303,10 +304,10 @@ function userFilter(page: UserPage): { where: string; values: unknown[] } {
   }
   if (page.query !== '') {
     const [inName, pattern] = containing('name', page.query)
-    const [inAddress] = containing('address', page.query)
+    const [inAddress, part] = containing('address', domainsToUnicode(page.query))
     where.push(`(username LIKE ? ESCAPE '\\' OR ${inName} OR id IN
       (SELECT "user" FROM address WHERE "user" IS NOT NULL AND ${inAddress}))`)
-    values.push(pattern, pattern, pattern)
+    values.push(pattern, pattern, part)
   }
   if (page.tags.length > 0) {
     where.push(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE folded(value) IN ${among()})`)

@@ -209,5 +209,23 @@ describe('one address', () => {
       '*@x.y',
       'abc@*',
     ])
+    expect(address.wildcardKeys('a@x.y', 'z.w')).toEqual([
+      '*a@x.y',
+      'a*@x.y',
+      '*@x.y',
+      '*a@z.w',
+      'a*@z.w',
+      '*@z.w',
+      'a@*',
+    ])
+  })
+
+  it.each([
+    ['*@xn--jgeva-dua.ee', '*@jõgeva.ee'],
+    ['Ann <a@b.XN--JGEVA-DUA.ee>, c@d.example', 'Ann <a@b.jõgeva.ee>, c@d.example'],
+    ['*.xn--jgeva-dua.ee', '*.jõgeva.ee'],
+    ['xn--, xn--\u0000, nothing.example', 'xn--, xn--\u0000, nothing.example'],
+  ])('domains within %j are shown in unicode', (text, shown) => {
+    expect(address.domainsToUnicode(text)).toBe(shown)
   })
 })
