@@ -58,6 +58,8 @@ async function receiveAll(
   arrived: Arrived[],
 ): Promise<{ mailbox: Mailbox | undefined; failure: unknown }> {
   let mailbox: Mailbox | undefined
+  let room: number | undefined
+  let bytes = 0
   let failure: unknown = gathered.refused
   let parts = gathered.parts
   let message = gathered.message
@@ -75,7 +77,12 @@ async function receiveAll(
         await session.requireTransfer('imapUpload', message.size)
         if (message.size === 0) throw new Fault('EmptyMessage')
         if (message.size > session.services.messageBytesMax) throw new Fault('MessageTooLarge')
-        if (arrived.length >= limits.imap.appendMessagesMax) throw new Fault('TooManyMessages')
+        bytes += message.size
+        // Until all are there each is held, and together they may be no more than the largest message.
+        if (arrived.length >= limits.imap.appendMessagesMax || bytes > session.services.messageBytesMax)
+          throw new Fault('TooManyMessages')
+        room ??= await roomLeft(session)
+        if (bytes > room) throw new Fault('OverQuotaError')
       } catch (error) {
         failure = error
       }
@@ -98,6 +105,12 @@ async function receiveAll(
     parts = [rest]
   }
   return { mailbox, failure }
+}
+
+/** Bytes that may still be stored. Messages are stored later, and judged once more then. */
+async function roomLeft({ mail }: Session): Promise<number> {
+  const { storage, allowed } = await mail.usage()
+  return allowed - storage
 }
 
 /** Bytes of a refused message that are read so that its sender hears why; of strangers far less. */
