@@ -178,6 +178,8 @@ function parseList(decoder: Decoder): ListInput {
     })
   }
   decoder.end()
+  // RFC 9051 6.3.9: in the extended form an empty name means nothing.
+  if (!plain) patterns = patterns.filter(pattern => pattern !== '')
   return { selection, reference, patterns, returns, status: items, plain }
 }
 
@@ -215,7 +217,8 @@ async function answerList(session: Session, input: ListInput): Promise<void> {
     if (!chosen(folder) && !below) continue
     if (!(await match(folder.path))) continue
     session.out.line(listLine(session, folder, tree, input) + (below ? info : ''))
-    if (input.returns.has('STATUS')) session.out.line(await statusLine(session, folder, input.status))
+    // RFC 9051 6.3.9.8: of what is there for others below it, nothing more is told.
+    if (input.returns.has('STATUS') && chosen(folder)) session.out.line(await statusLine(session, folder, input.status))
     await session.out.room()
   }
   // RFC 9051 6.3.9: what is subscribed to is listed whether it is there or not.
@@ -258,7 +261,9 @@ export function noticeLines(
   const input = { selection: new Set<string>(), returns: new Set(['SUBSCRIBED']), plain: false }
   const old = (path: string) => ` ("OLDNAME" (${session.mailboxName(path)}))`
   return [
-    ...left.map(path => `* LIST (${gone}) "/" ${session.mailboxName(path)}`),
+    ...left.map(path => {
+      return `* LIST (${gone}${tree.parents.has(path) ? ' \\HasChildren' : ''}) "/" ${session.mailboxName(path)}`
+    }),
     ...changes.map(({ folder, from }) => {
       return listLine(session, folder, tree, input) + (from === undefined ? '' : old(from))
     }),

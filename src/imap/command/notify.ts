@@ -82,13 +82,14 @@ function parseNotify(decoder: Decoder): NotifyInput {
 }
 
 function parseFilter(decoder: Decoder, word: string): Pick<EventGroup, 'which' | 'paths'> {
-  if (word === 'INBOXES' || word === 'PERSONAL') return { which: 'all', paths: [] }
-  if (word === 'SUBSCRIBED') return { which: 'subscribed', paths: [] }
+  if (word === 'INBOXES' || word === 'PERSONAL') return { which: 'all', paths: new Set() }
+  if (word === 'SUBSCRIBED') return { which: 'subscribed', paths: new Set() }
   if (word !== 'SUBTREE' && word !== 'MAILBOXES') throw malformed('Unknown mailbox specifier')
   decoder.space()
   const paths = decoder.peek() === '(' ? decoder.list(() => decoder.mailbox()) : [decoder.mailbox()]
   if (paths.length === 0) throw malformed('The list of mailboxes is empty')
-  return { which: word === 'SUBTREE' ? 'subtree' : 'mailboxes', paths: paths.map(path => path.replace(/\/$/, '')) }
+  const which = word === 'SUBTREE' ? 'subtree' : 'mailboxes'
+  return { which, paths: new Set(paths.map(path => path.replace(/\/$/, ''))) }
 }
 
 interface Events {

@@ -17,7 +17,7 @@ export interface SelectedEvents {
 export interface EventGroup {
   /** Every folder, those subscribed to, those at the paths, or those at or below them. */
   readonly which: 'all' | 'subscribed' | 'mailboxes' | 'subtree'
-  readonly paths: readonly string[]
+  readonly paths: ReadonlySet<string>
   /** Nothing at all of these folders, whatever other groups say. */
   readonly none: boolean
   readonly messages: boolean

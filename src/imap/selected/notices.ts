@@ -6,6 +6,7 @@
 // client hears of that and of nothing more until it registers anew.
 
 import { limits } from '#lib/limits.ts'
+import { pathParent } from '#mail/path.ts'
 import { noticeLines, statusLine } from '../command/list.ts'
 import type { Change, Mailbox } from '../mail-store.ts'
 import type { Session, Wishes } from '../session.ts'
@@ -108,25 +109,51 @@ export class Notices implements Wishes {
     await out.room()
   }
 
-  /** RFC 5465 5.4, 5.5: a LIST response for each folder that came, went, was renamed, or (un)subscribed. */
+  /**
+   * RFC 5465 5.4, 5.5: a LIST response for each folder that came, went, was renamed, or (un)subscribed, and for what is
+   * right above one that came or went. What a renamed folder took along is not told.
+   */
   #names(folders: readonly Mailbox[]): string[] {
     const before = this.#known ?? new Map<number, Known>()
-    this.#known = knownOf(folders)
+    const now = knownOf(folders)
+    this.#known = now
+    const renamed = this.#renamed(folders, before)
     const changes: { folder: Mailbox; from: string | undefined }[] = []
     for (const folder of folders) {
       const old = before.get(folder.num)
-      const renamed = old !== undefined && old.path !== folder.path
-      const wanted = this.#wanted(folder, 'names') || (renamed && this.#wanted(old, 'names'))
-      if ((old === undefined || renamed) && wanted) changes.push({ folder, from: renamed ? old.path : undefined })
-      else if (old !== undefined && old.subscribed !== folder.subscribed) {
+      const from = renamed.get(folder.path)
+      if (from !== undefined && !wentAlong(folder.path, from, renamed)) changes.push({ folder, from })
+      else if (old === undefined) {
+        if (this.#wanted(folder, 'names')) changes.push({ folder, from: undefined })
+      } else if (old.subscribed !== folder.subscribed) {
         // Who wants to hear of subscribed folders hears of one that no longer is.
         const either = this.#wanted(folder, 'subscriptions') || this.#wanted(old, 'subscriptions')
         if (either) changes.push({ folder, from: undefined })
       }
     }
-    const gone = [...before].filter(([num, old]) => !this.#known?.has(num) && this.#wanted(old, 'names'))
-    const paths = gone.map(([, old]) => old.path)
-    return noticeLines(this.#session, folders, changes, paths)
+    const gone = [...before].filter(([num]) => !now.has(num)).map(([, old]) => old)
+    const left = gone.filter(old => this.#wanted(old, 'names')).map(({ path }) => path)
+    const told = new Set([...left, ...changes.map(({ folder }) => folder.path)])
+    const came = folders.filter(({ num }) => !before.has(num))
+    for (const path of new Set([...gone, ...came].map(one => pathParent(one.path)))) {
+      if (path === null || told.has(path)) continue
+      const folder = folders.find(one => one.path === path)
+      if (!this.#wanted(folder ?? { path, subscribed: false }, 'names')) continue
+      if (folder === undefined) left.push(path)
+      else changes.push({ folder, from: undefined })
+    }
+    return noticeLines(this.#session, folders, changes, left)
+  }
+
+  /** Folders with other names than before of which the client wants to hear: new path -> old path. */
+  #renamed(folders: readonly Mailbox[], before: ReadonlyMap<number, Known>): ReadonlyMap<string, string> {
+    const renamed = new Map<string, string>()
+    for (const folder of folders) {
+      const old = before.get(folder.num)
+      if (old === undefined || old.path === folder.path) continue
+      if (this.#wanted(folder, 'names') || this.#wanted(old, 'names')) renamed.set(folder.path, old.path)
+    }
+    return renamed
   }
 
   #wanted(folder: Known, wish: Wish): boolean {
@@ -140,10 +167,22 @@ export class Notices implements Wishes {
   }
 }
 
+/** However many paths there are: a client may name a hundred thousand. */
 function covers({ which, paths }: EventGroup, { path, subscribed }: Known): boolean {
   if (which === 'all') return true
   if (which === 'subscribed') return subscribed
-  return paths.some(one => path === one || (which === 'subtree' && path.startsWith(`${one}/`)))
+  if (which === 'mailboxes' || paths.has(path)) return paths.has(path)
+  for (let above = pathParent(path); above !== null; above = pathParent(above)) if (paths.has(above)) return true
+  return false
+}
+
+/** Whether a folder was renamed with one above it. */
+function wentAlong(path: string, from: string, renamed: ReadonlyMap<string, string>): boolean {
+  for (let above = pathParent(path); above !== null; above = pathParent(above)) {
+    const old = renamed.get(above)
+    if (old !== undefined && old + path.slice(above.length) === from) return true
+  }
+  return false
 }
 
 function knownOf(folders: readonly Mailbox[]): Map<number, Known> {
