@@ -13,6 +13,8 @@ export interface Done {
   readonly text?: string
   /** The command answers NO although it did something (RFC 5530 EXPUNGEISSUED and the like). */
   readonly no?: true
+  /** It named messages by their numbers: that some are gone is told at the end of another command (RFC 7162 3.2.10.2). */
+  readonly numbered?: true
   /** There is no answer yet: it is what this makes of the client's next line (IDLE). */
   readonly next?: (session: Session, line: string) => Promise<Done | undefined>
 }

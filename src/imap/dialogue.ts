@@ -163,7 +163,7 @@ export class Dialogue {
         this.#unanswered = { ...command, next: done.next }
         return
       }
-      await this.#sync(row, byUid)
+      await this.#sync(row, byUid && done?.numbered !== true)
       if (done?.no === true) result = 'no'
       // Who makes sense now and then is no stranger who guesses, however long the session lasts.
       else if (this.#session.loggedIn) this.#errors = 0
@@ -215,11 +215,12 @@ export class Dialogue {
     await untagged.held(expunge)
   }
 
-  async #refuse({ row, tag, byUid }: Begun, error: unknown): Promise<string> {
+  async #refuse({ row, tag }: Begun, error: unknown): Promise<string> {
     const { status, counts, ...done } = refusalOf(error)
     if (!(error instanceof Fault) || error.code === 'InternalError')
       this.#session.services.log.error({ error, session: this.#session.id }, 'a command failed')
-    await this.#sync(row, byUid)
+    // What it named by numbers is not known here.
+    await this.#sync(row, false)
     this.#answer(tag, status, done)
     if (counts) this.#countError()
     return status.toLowerCase()

@@ -49,6 +49,10 @@ describe('LIST', () => {
 
   test('an empty pattern asks for the delimiter', async () => {
     expect(await client.ok('LIST "" ""')).toEqual(['* LIST (\\Noselect) "/" ""'])
+    // RFC 9051 6.3.9: in the extended form it means nothing, whatever stands before it.
+    for (const form of ['() a ""', 'a ("")', 'a "" RETURN (CHILDREN)'])
+      expect(await client.ok(`LIST ${form}`)).toEqual([])
+    expect(names(await client.ok('LIST a ("" /b)'))).toEqual(['a/b'])
   })
 
   test('attributes: children, special use, subscription, parents that do not exist', async () => {
@@ -68,6 +72,12 @@ describe('LIST', () => {
     const lines = await client.ok('LIST (SUBSCRIBED RECURSIVEMATCH) "" %')
     expect(lines).toContain('* LIST (\\HasChildren) "/" "a" ("CHILDINFO" ("SUBSCRIBED"))')
     expect(names(await client.ok('LIST (SUBSCRIBED) "" %'))).not.toContain('a')
+    // RFC 9051 6.3.9.8: it is there for the sake of another one, and has no counters.
+    expect(await client.ok('LIST (SUBSCRIBED RECURSIVEMATCH) "" (a a/b) RETURN (STATUS (MESSAGES))')).toEqual([
+      '* LIST (\\HasChildren) "/" "a" ("CHILDINFO" ("SUBSCRIBED"))',
+      '* LIST (\\HasChildren \\Subscribed) "/" "a/b"',
+      '* STATUS "a/b" (MESSAGES 0)',
+    ])
     expect(await client.ask('LIST (RECURSIVEMATCH) "" %')).toMatchObject({ status: 'BAD' })
     expect(await client.ask('LIST (RECURSIVEMATCH REMOTE) "" %')).toMatchObject({ status: 'BAD' })
   })

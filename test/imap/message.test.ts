@@ -139,10 +139,13 @@ describe('APPEND', () => {
     const small = `small${number}`
     await service.user(small, { quota: 1000 })
     const client = await Client.login(at(), small)
-    expect(await client.ask(append('INBOX', mail('x', 'y'.repeat(2000))))).toMatchObject({
-      status: 'NO',
-      text: expect.stringMatching(/^\[OVERQUOTA\]/),
-    })
+    const refused = { status: 'NO', text: expect.stringMatching(/^\[OVERQUOTA\]/), lines: [] }
+    expect(await client.ask(append('INBOX', mail('x', 'y'.repeat(2000))))).toMatchObject(refused)
+    expect(await client.ask('APPEND INBOX {2000}')).toMatchObject(refused)
+    const half = mail('x', 'y'.repeat(500))
+    expect(await client.ask(`APPEND INBOX {${half.length}+}\r\n${half} {${half.length}}`)).toMatchObject(refused)
+    await client.ok(append('INBOX', half))
+    expect(await client.ask(`APPEND INBOX {${half.length}}`)).toMatchObject(refused)
     client.close()
   })
 
@@ -217,8 +220,8 @@ describe('FETCH', () => {
     const client = await login('INBOX')
     await client.ok(append('INBOX', mail('a')))
     await client.ok('ENABLE CONDSTORE')
-    expect((await client.ok('FETCH 1 BODY[TEXT]'))[0]).toMatch(/FLAGS \(\\Seen\) MODSEQ \(\d+\)\)$/)
-    expect((await client.ok('FETCH 1 BODY[TEXT]'))[0]).not.toContain('MODSEQ')
+    expect((await client.ok('FETCH 1 BODY[TEXT]'))[0]).toMatch(/FLAGS \(\\Seen\) MODSEQ \(\d+\) UID 1\)$/)
+    expect((await client.ok('FETCH 1 BODY[TEXT]'))[0]).not.toMatch(/MODSEQ|UID/)
     client.close()
   })
 

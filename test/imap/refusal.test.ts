@@ -85,11 +85,18 @@ test('TooManyKeywords', async () => {
   const client = await open()
   const words = Array.from({ length: limits.imap.keywordsMax + 1 }, (_, at) => `k${at}`)
   let refused: { status: string; text: string } | undefined
+  const told: boolean[] = []
+  const mayAdd = (lines: readonly string[]) => lines.some(line => /PERMANENTFLAGS .*\\\*/.test(line))
   for (let at = 0; at < words.length && refused === undefined; at += 50) {
     const answer = await client.ask(`STORE 1 FLAGS (${words.slice(at, at + 50).join(' ')})`)
     if (answer.status !== 'OK') refused = answer
+    else told.push(mayAdd(answer.lines))
   }
   expectRefusal(refused ?? { status: '', text: '' }, 'TooManyKeywords')
+  // RFC 9051 7.1: when there is no room for another one the client is told so.
+  expect(told.at(-2)).toBe(true)
+  expect(told.at(-1)).toBe(false)
+  expect(mayAdd(await client.ok('SELECT INBOX'))).toBe(false)
   client.close()
 })
 
@@ -125,6 +132,25 @@ test('TooManyMessages in one APPEND', async () => {
   expectRefusal(answer, 'TooManyMessages')
   expect(await client.ok('STATUS Trash (MESSAGES)')).toEqual(['* STATUS "Trash" (MESSAGES 0)'])
   client.close()
+})
+
+test('TooManyMessages: together they are no larger than the largest message may be', async () => {
+  const { startTeal } = await import('#service')
+  const small = await startTeal({ mail: { maxSize: 65_536 } })
+  const { url, rootToken, listeners } = small
+  try {
+    const form = { username: 'several', password: 'secret of several', address: 'several@example.com' }
+    const headers = { 'content-type': 'application/json', 'x-access-token': rootToken }
+    await fetch(`${url}/users`, { method: 'POST', headers, body: JSON.stringify(form) })
+    const client = await Client.login(listeners.imap ?? { host: '', port: 0 }, 'several')
+    const one = mail('a', 'x'.repeat(30_000))
+    const first = `APPEND INBOX {${one.length}+}\r\n${one} {${one.length}+}\r\n${one}`
+    expectRefusal(await client.ask(`${first} {${one.length}}`), 'TooManyMessages')
+    expect((await client.ask(first)).text).toMatch(/^\[APPENDUID \d+ 1:2\]/)
+    client.close()
+  } finally {
+    await small.close()
+  }
 })
 
 test('what a person reads is a sentence, never a name of ours', () => {

@@ -191,6 +191,26 @@ describe('CONDSTORE and QRESYNC', () => {
     one.close()
   })
 
+  test.each([
+    ['UID SEARCH 1:2', '* SEARCH 2'],
+    ['UID SEARCH NOT (OR 1 SEEN)', '* SEARCH 2 3'],
+    ['UID SORT (ARRIVAL) UTF-8 1:2', '* SORT 2'],
+    ['UID THREAD REFERENCES UTF-8 1:2', '* THREAD (2)'],
+  ])('%s names messages by their numbers, so that none is told gone (RFC 7162 3.2.10.2)', async (command, found) => {
+    const [one, other] = await two(3)
+    await one.ok('ENABLE QRESYNC')
+    await one.ok('SELECT INBOX')
+    await other.ok('STORE 1 +FLAGS.SILENT (\\Deleted)')
+    await one.ok('NOOP')
+    await other.ok('EXPUNGE')
+    const lines = await one.ok(command)
+    expect(lines[0]).toBe(found)
+    expect(lines.join()).not.toContain('VANISHED')
+    expect(await one.ok('UID SEARCH UID 1:2')).toEqual(['* SEARCH 2', '* VANISHED 1'])
+    one.close()
+    other.close()
+  })
+
   test('numbers told while an expunge waits are taken back, so that it is not missed', async () => {
     const [one, other] = await two(3)
     await one.ok('ENABLE QRESYNC')

@@ -102,8 +102,9 @@ function planOf(session: Session, input: Pick<FetchInput, 'items' | 'changedSinc
   const bodies = items.some(item => item.kind === 'section' || item.kind === 'binary' || item.kind === 'binary.size')
   const marks = items.some(item => (item.kind === 'section' || item.kind === 'binary') && !item.peek)
   if (marks && !has('flags')) items.push({ kind: 'flags', onlyMarked: true })
-  // RFC 7162 3.1: who counts changes hears the number of each.
+  // RFC 7162 3.2.4: who counts changes hears the number of each, and of which message it is.
   if (marks && session.condstore && !has('modseq')) items.push({ kind: 'modseq', onlyMarked: true })
+  if (marks && session.condstore && !has('uid')) items.push({ kind: 'uid', onlyMarked: true })
   const fields = bodies ? fieldsOf(items) : undefined
   const listed: Listed = {
     facts: bodies || items.some(item => item.kind !== 'uid' && item.kind !== 'flags' && item.kind !== 'modseq'),
@@ -231,10 +232,10 @@ function bytesOf(rows: readonly ListedRow[]): number {
 function itemText(session: Session, item: FetchItem, row: ListedRow): string | undefined {
   switch (item.kind) {
     case 'uid':
-      return `UID ${row[column.uid]}`
     case 'flags':
     case 'modseq':
       if (item.onlyMarked === true && !marked.has(row)) return undefined
+      if (item.kind === 'uid') return `UID ${row[column.uid]}`
       if (item.kind === 'modseq') return `MODSEQ (${row[column.modseq]})`
       return `FLAGS (${session.flagsText(row[column.flags], row[column.keywords], row[column.uid])})`
     case 'section':

@@ -5,9 +5,9 @@
 
 import { limits } from '#lib/limits.ts'
 import { formatRanges } from '#mail/numbers.ts'
-import { eachLeaf, isTextLeaf } from '#mail/query/query.ts'
+import { eachLeaf, isTextLeaf, someLeaf } from '#mail/query/query.ts'
 import type { SortKey, ThreadTask } from '#store/search/arrange.ts'
-import { command, inMailbox } from '../command.ts'
+import { command, type Done, inMailbox } from '../command.ts'
 import { asksModseq, type Key, parseKeys, requireCharset } from '../search/criteria.ts'
 import { type Found, find } from '../search/find.ts'
 import { parseSort, sortFound, threadFound, writePieces } from '../search/order.ts'
@@ -46,7 +46,7 @@ const search = command({
     if (input.charset !== undefined && session.utf8Only) throw malformed('No CHARSET with UTF8=ACCEPT')
     const view = session.selected
     await answer(session, view, input, await look(session, view, input), byUid)
-    return undefined
+    return numbered(input.key)
   },
 })
 
@@ -70,8 +70,8 @@ const sort = command({
     const { key, returns, keys } = input
     const found = await saving(view, returns, async () => sortFound(session, await look(session, view, input), keys))
     if (returns !== undefined) await answer(session, view, input, found, byUid)
-    else await writePieces(session, '* SORT', numbered(found, byUid, modseqOf(key, found)))
-    return undefined
+    else await writePieces(session, '* SORT', numbers(found, byUid, modseqOf(key, found)))
+    return numbered(key)
   },
 })
 
@@ -94,7 +94,7 @@ const thread = command({
     const found = await look(session, session.selected, input)
     const pieces = await threadFound(session, found, algorithm, one => (byUid ? one.uid : one.seq))
     await writePieces(session, '* THREAD', pieces)
-    return undefined
+    return numbered(input.key)
   },
 })
 
@@ -142,7 +142,14 @@ async function saving<T>(view: View, returns: SearchInput['returns'], task: () =
   }
 }
 
-function* numbered(found: readonly Found[], byUid: boolean, end: string): Generator<string> {
+/** Whether messages were named by their numbers, which `$` is not. */
+function numbered(key: Key): Done | undefined {
+  return someLeaf(key, leaf => leaf.op === 'set' && !leaf.byUid && leaf.set !== 'saved')
+    ? { numbered: true }
+    : undefined
+}
+
+function* numbers(found: readonly Found[], byUid: boolean, end: string): Generator<string> {
   for (const one of found) yield ` ${byUid ? one.uid : one.seq}`
   yield end
 }
@@ -157,7 +164,7 @@ async function answer(
 ): Promise<void> {
   const number = (one: Found) => (byUid ? one.uid : one.seq)
   if (returns === undefined && !session.rev2) {
-    await writePieces(session, '* SEARCH', numbered(found, byUid, modseqOf(key, found)))
+    await writePieces(session, '* SEARCH', numbers(found, byUid, modseqOf(key, found)))
     return
   }
   const options = returns ?? new Set(['ALL'])

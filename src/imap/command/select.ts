@@ -12,6 +12,7 @@ import { slicesOf } from '../selected/slices.ts'
 import { type Claim, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
+import { permanentFlags } from '../wire/permanent-flags.ts'
 import { listResponse } from './list.ts'
 
 interface Resync {
@@ -62,7 +63,7 @@ function selecting(name: string, readOnly: boolean): CommandRow {
         const seq = uid === undefined ? 0 : view.seqOf(uid)
         if (seq > 0) out.line(`* OK [UNSEEN ${seq}] First unseen`)
       }
-      const permanent = readOnly ? '' : `${flagText(systemFlags, mailbox.keywords)} \\*`
+      const permanent = readOnly ? '' : permanentFlags(mailbox.keywords)
       out.line(`* OK [PERMANENTFLAGS (${permanent})] Flags that stay`)
       out.line(`* OK [UIDVALIDITY ${mailbox.uidValidity}] UIDs valid`)
       out.line(`* OK [UIDNEXT ${mailbox.uidNext}] Predicted next UID`)

@@ -8,6 +8,7 @@ import { flagText, systemFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { fetchMessages } from '../command/fetch.ts'
 import type { Session, Untagged } from '../session.ts'
+import { permanentFlags } from '../wire/permanent-flags.ts'
 
 export class UntaggedResponses implements Untagged {
   readonly #session: Session
@@ -82,8 +83,7 @@ export class UntaggedResponses implements Untagged {
     const mailbox = await mail.folder(view.id)
     if (mailbox === undefined || mailbox.keywords.length === this.keywordCount) return
     this.keywordCount = mailbox.keywords.length
-    const all = flagText(systemFlags, mailbox.keywords)
-    out.line(`* FLAGS (${all})`)
-    if (!view.readOnly) out.line(`* OK [PERMANENTFLAGS (${all} \\*)] Flags that stay`)
+    out.line(`* FLAGS (${flagText(systemFlags, mailbox.keywords)})`)
+    if (!view.readOnly) out.line(`* OK [PERMANENTFLAGS (${permanentFlags(mailbox.keywords)})] Flags that stay`)
   }
 }

@@ -27,9 +27,8 @@ type PlainKind =
   | 'preview'
 
 export type FetchItem =
-  | { readonly kind: 'uid' }
-  /** `onlyMarked`: only where this very FETCH changed them. */
-  | { readonly kind: 'flags' | 'modseq'; readonly onlyMarked?: boolean }
+  /** `onlyMarked`: only where this very FETCH changed flags. */
+  | { readonly kind: 'uid' | 'flags' | 'modseq'; readonly onlyMarked?: boolean }
   /** `rev2`: for who enabled IMAP4rev2. */
   | { readonly kind: PlainKind; readonly text: (row: RowValues, rev2: boolean) => string }
   /** `label` is the name it was asked by. */
