@@ -132,7 +132,8 @@ const dot = 46
  */
 export class Stuffer {
   #lineStart = true
-  #last = 0
+  /** Nothing went out, or a line end last. */
+  #whole = true
   /** Lines of the body still wanted; the header while undefined. */
   #left: number | undefined
   #inHeader = true
@@ -165,14 +166,14 @@ export class Stuffer {
       if (end >= 0) this.#endLine()
     }
     const whole = piece.subarray(from, at)
-    if (whole.length > 0) this.#last = whole[whole.length - 1] as number
+    if (whole.length > 0) this.#whole = whole.at(-1) === lineFeed
     out.push(whole)
     return out.length === 1 ? whole : Buffer.concat(out)
   }
 
   /** What ends the answer. */
   end(): Buffer {
-    return Buffer.from(this.#last === lineFeed || this.#last === 0 ? '.\r\n' : '\r\n.\r\n')
+    return Buffer.from(this.#whole ? '.\r\n' : '\r\n.\r\n')
   }
 
   #noteText(piece: Buffer, start: number, end: number): void {

@@ -143,19 +143,32 @@ export class Session {
     const stuffer = new Stuffer(lines)
     let begun = false
     let sent = 0
-    for await (const piece of bytesOf(bodies, drop)) {
-      if (!begun) this.ok(followed)
-      begun = true
-      const bytes = stuffer.push(piece)
-      sent += bytes.length
-      this.connection.write(bytes)
-      await this.connection.drain()
-      if (stuffer.done) break
+    try {
+      for await (const piece of bytesOf(bodies, drop)) {
+        if (!begun) this.ok(followed)
+        begun = true
+        const bytes = stuffer.push(piece)
+        sent += bytes.length
+        this.connection.write(bytes)
+        await this.connection.drain()
+        if (stuffer.done) break
+      }
+    } catch (error) {
+      throw begun ? this.#brokenOff(error) : error
+    } finally {
+      transfers.count('pop3Download', this.#user.id, sent)
     }
     if (!begun) this.ok(followed)
     this.connection.write(stuffer.end())
-    transfers.count('pop3Download', this.#user.id, sent)
     if (lines === Number.POSITIVE_INFINITY) drop.read = true
+  }
+
+  /** An answer that has begun cannot come to its end: whatever else was said would be taken for a piece of the message. */
+  #brokenOff(error: unknown): Error {
+    this.connection.destroy()
+    const gone = error instanceof Fault && error.code === 'MessageNotFound'
+    if (gone || error instanceof Disconnected) return new Disconnected()
+    return new Error('a message could not be read to its end', { cause: error })
   }
 
   /** Whether a test took a step for itself; it is answered then. @throws Disconnected where it cut the session */

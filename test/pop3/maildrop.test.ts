@@ -28,6 +28,7 @@ test.each([
   ['.a: b\r\n\r\n', undefined, '..a: b\r\n\r\n.\r\n'],
   ['no end', undefined, 'no end\r\n.\r\n'],
   ['', undefined, '.\r\n'],
+  ['h: 1\r\n\r\nx\0', undefined, 'h: 1\r\n\r\nx\0\r\n.\r\n'],
   ['bare\n.lf\n', undefined, 'bare\n..lf\n.\r\n'],
   ['h: 1\r\n\r\n1\r\n2\r\n3\r\n', 2, 'h: 1\r\n\r\n1\r\n2\r\n.\r\n'],
   ['h: 1\r\n\r\n1\r\n', 0, 'h: 1\r\n\r\n.\r\n'],

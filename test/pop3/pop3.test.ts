@@ -1,5 +1,6 @@
 // POP3 over the wire.
 
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -273,6 +274,41 @@ describe('the maildrop', () => {
     const after = await login()
     expect(await ask(after, 'STAT')).toBe('+OK 0 0')
     after.close()
+  })
+
+  test('a message that ends in NUL has an end', async () => {
+    await fill(['x\0'])
+    const pop = await login()
+    expect(await retrieve(pop, 'RETR 1')).toMatch(/\r\nx\0\r\n$/)
+    expect(await ask(pop, 'NOOP')).toMatch(/^\+OK/)
+    pop.close()
+  })
+
+  test('an answer whose end cannot come any more ends with the connection, and nothing is said in it', async () => {
+    // Parts that are read one after the other, and more of them than sockets hold.
+    const parts = Array.from({ length: 100 }, () => {
+      const content = randomBytes(180_000).toString('base64').replace(/.{76}/g, '$&\r\n')
+      return `--b\r\nContent-Type: image/png\r\nContent-Transfer-Encoding: base64\r\n\r\n${content}\r\n`
+    })
+    const text = `Subject: x\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${parts.join('')}--b--\r\n`
+    const imap = await Imap.login(service.at('imap'), user, 'INBOX')
+    // Drafts go without a stay in the archive.
+    await imap.ok(`APPEND INBOX (\\Draft \\Deleted) {${text.length}+}\r\n${text}`)
+    const { host, port } = service.at('pop3')
+    const slow = connect(port, host)
+    slow.write(`USER ${user}\r\nPASS secret of ${user}\r\nRETR 1\r\n`)
+    let got = ''
+    while (!got.includes('message follows')) got += String((await once(slow, 'data'))[0])
+    slow.pause()
+    await imap.ok('EXPUNGE')
+    slow.on('data', chunk => {
+      got += chunk.toString('latin1')
+    })
+    slow.resume()
+    await once(slow, 'close')
+    expect(got.length).toBeLessThan(text.length)
+    expect(got.slice(got.indexOf('message follows'))).not.toMatch(/\r\n(?:-ERR|\.\r\n)/)
+    imap.close()
   })
 
   test('shows the newest messages of so many', async () => {
