@@ -7,6 +7,7 @@
 import type { Guard } from '#actors/kernel/actor.ts'
 import type { Change } from '#actors/kernel/change.ts'
 import type { Actors, DirectoryHandle, Guarding, UserHandle } from '#actors/kernel/system.ts'
+import { after, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Link } from '#lib/process/link.ts'
@@ -23,6 +24,8 @@ class Told<Listener> {
   readonly listeners = new Set<Listener>()
   /** Resolves when home tells. */
   ready: Promise<unknown> = Promise.resolve()
+  /** Home did not take it. */
+  failed = false
 }
 
 export class RemoteActors implements Actors {
@@ -31,6 +34,9 @@ export class RemoteActors implements Actors {
   readonly #home: HomeLine
   readonly #watched = new Map<string, Told<(change: Change) => void>>()
   readonly #guarded = new Map<string, Told<Guard>>()
+  /** Accounts that no session is left of, with when the last one went, in that order: home goes on telling for a while. */
+  readonly #left = new Map<string, number>()
+  #sweeping = false
 
   constructor(home: HomeLine, read: Reader) {
     this.#home = home
@@ -84,8 +90,36 @@ export class RemoteActors implements Actors {
   guard(id: string, guard: Guard): Guarding {
     const told = this.#join(this.#guarded, id, () => this.#home.call('guard', id))
     told.listeners.add(guard)
-    const leave = () => this.#leave(this.#guarded, id, guard, () => this.#home.tell('unguard', id))
-    return { known: told.ready, leave }
+    this.#left.delete(id)
+    return { known: told.ready, leave: () => this.#unguard(id, told, guard) }
+  }
+
+  /** Who comes again soon, as mail programs do, need not wait until home tells once more. */
+  #unguard(id: string, told: Told<Guard>, guard: Guard): void {
+    if (!told.listeners.delete(guard) || told.listeners.size > 0) return
+    this.#left.set(id, monotonic())
+    const [oldest] = this.#left.keys()
+    const isFull = this.#left.size > limits.front.guardsLeftMax
+    if (told.failed) this.#forget(id)
+    else if (isFull && oldest !== undefined) this.#forget(oldest)
+    if (!this.#sweeping) this.#sweepIn(limits.front.guardLeftMs)
+  }
+
+  #sweepIn(ms: number): void {
+    this.#sweeping = true
+    after(ms, () => {
+      this.#sweeping = false
+      const due = monotonic() - limits.front.guardLeftMs
+      for (const [id, left] of this.#left) if (left <= due) this.#forget(id)
+      const [next] = this.#left.values()
+      if (next !== undefined) this.#sweepIn(next - due)
+    })
+  }
+
+  #forget(id: string): void {
+    this.#left.delete(id)
+    this.#guarded.delete(id)
+    this.#home.tell('unguard', id)
   }
 
   #join<Listener>(all: Map<string, Told<Listener>>, id: string, ask: () => Promise<unknown>): Told<Listener> {
@@ -94,7 +128,9 @@ export class RemoteActors implements Actors {
     const told = new Told<Listener>()
     all.set(id, told)
     told.ready = ask()
-    told.ready.catch(() => {})
+    told.ready.catch(() => {
+      told.failed = true
+    })
     return told
   }
 

@@ -14,7 +14,7 @@ import type { Tracer } from '#lib/tracing/tracer.ts'
 import { Binary, EventStream, eventBytes, Json } from './answer.ts'
 import { Call, requestId, stranger } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
-import { inSlices, inTurns, isLong, once, withFirst } from './front/chunks.ts'
+import { inSlices, inTurns, isLong, jsonLine, once, withFirst } from './front/chunks.ts'
 import { isWorthPacking, packed, packedHead } from './front/packed.ts'
 import { type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
 import { traceCall } from './guard/call-span.ts'
@@ -258,10 +258,10 @@ export class Exchange {
   #json(call: Call, status: number, body: object, more: string): Promise<void> | null {
     const head = jsonHead(status, call.id) + more
     if (isLong(body) && call.method === 'GET') return this.#long(call, status, head, body)
-    const text = `${JSON.stringify(body, null, 2)}\n`
-    if (call.takesPacked && isWorthPacking(text))
-      return packed(text).then(bytes => this.#send(call, status, head + packedHead, bytes))
-    this.#send(call, status, head, text)
+    const line = jsonLine(body)
+    if (call.takesPacked && isWorthPacking(line))
+      return packed(Buffer.from(line)).then(bytes => this.#send(call, status, head + packedHead, bytes))
+    this.#send(call, status, head, line)
     return null
   }
 
@@ -338,7 +338,7 @@ export class Exchange {
     const body = { error: message, code, details, ...extra, ...(framework.has(code) && { message }) }
     const retry = fault.retryAfter === undefined ? '' : headerText('Retry-After', Math.ceil(fault.retryAfter))
     const head = jsonHead(fault.status, call.id) + more + retry
-    this.#send(call, fault.status, head, `${JSON.stringify(body, null, 2)}\n`, close)
+    this.#send(call, fault.status, head, jsonLine(body), close)
   }
 
   #send(call: Call, status: number, head: string, body: string | Uint8Array, close = false): void {

@@ -30,7 +30,7 @@ export interface Wire {
   receive(body: Body): void
   pause(): void
   resume(): void
-  /** Sends a whole answer. `close` ends the connection after it. */
+  /** Sends a whole answer, whose bytes are taken before it returns. `close` ends the connection after it. */
   send(head: string, body: string | Uint8Array, close: boolean): void
   /** Sends chunks as fast as the client reads. Resolves when all is sent or the client has gone; rejects as the source does. */
   pipe(head: string, chunks: AsyncIterator<Uint8Array>, length: number | undefined, close: boolean): Promise<void>

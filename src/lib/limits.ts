@@ -235,8 +235,10 @@ export const limits = {
     strangeBodyMs: 10 * second,
     /** JSON, urlencoded and multipart text together, unless an endpoint says otherwise. */
     bodyBytesMax: 2 * mib,
-    /** Characters of an answer to the page from which on it is compressed; shorter ones fit into a packet or two. */
+    /** Bytes of an answer to the page from which on it is compressed; shorter ones fit into a packet or two. */
     packedLengthMin: 4096,
+    /** Answers whose text may take less are made bytes in one piece of memory that stays. */
+    scratchBytes: 512 * kib,
     /** How long a browser keeps the empty frame for mail. */
     frameSeconds: 3600,
     /** A body that carries a message or a file. */
@@ -615,6 +617,9 @@ export const limits = {
     /** How long a front believes what an account has moved so far where that is below half of its limit, and of how many. */
     tallyMs: second,
     talliesMax: 10_000,
+    /** How long home goes on telling a front of the ends of an account's sessions when the last one there has gone, and of how many accounts. */
+    guardLeftMs: 30 * second,
+    guardsLeftMax: 10_000,
     /** Connections spread unevenly: of what a network may have each of several fronts takes somewhat more than its part. */
     share: 1.5,
   },

@@ -11,12 +11,14 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import { startTeal } from '#service'
 import { oldest, steps } from '#store/engine/postgres/steps.ts'
+import { Writing } from '#store/engine/postgres/writer/writing.ts'
 import { migrations } from '#store/engine/schema.ts'
 import { sharedTables } from '#store/engine/table.ts'
 import { startNats } from '../cluster/nats.ts'
 import { accessTo } from '../running.ts'
 import { loadStore } from './both.ts'
 import { dropDatabase, makeDatabase } from './cluster.ts'
+import { unit } from './rows.ts'
 
 await loadStore()
 
@@ -199,5 +201,29 @@ describe('a database', () => {
     await (await startTeal(options('b', dataDir(one)))).close()
     expect(await version()).toBe(newest)
     await nats.stop()
+  })
+
+  test('that a newer version took while an answer was lost is not asked for ever what came of it', async () => {
+    const { writing } = await Writing.open({ url }, true)
+    const fact = (key: string) => writing.commit([unit([['meta.put', [key, 1]]], 0, 0)])
+    expect(await fact('first')).toMatchObject({ broken: null, failures: [] })
+    const other = new pg.Client(url)
+    await other.connect()
+    await other.query('BEGIN; LOCK TABLE meta')
+    const answer = fact('second')
+    const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+    await expect.poll(async () => (await other.query(waiting)).rowCount).toBe(1)
+    // As it is where another version takes the database over.
+    await other.query(`UPDATE schema_version SET version = ${newest + 1}`)
+    await other.query(`SELECT pg_terminate_backend(pid) FROM (${waiting}) found`)
+    await other.query('COMMIT')
+    await other.end()
+    expect((await answer).broken).toContain('newer version')
+    expect((await fact('third')).broken).toContain('newer version')
+    await asked(`UPDATE schema_version SET version = ${newest}`)
+    expect(await fact('fourth')).toMatchObject({ broken: null, failures: [] })
+    await writing.close()
+    const facts = await asked(`SELECT key FROM meta WHERE key IN ('first', 'second', 'third', 'fourth') ORDER BY key`)
+    expect(facts).toEqual([{ key: 'first' }, { key: 'fourth' }])
   })
 })

@@ -7,6 +7,22 @@ import { limits } from '#lib/limits.ts'
 import { Aside } from '#lib/memoize.ts'
 import { burstPace } from '#lib/pace.ts'
 
+/** Where bodies are made that are handed over at once: as texts they would be put together, and made bytes, in fresh memory each time. */
+let scratch: Buffer | undefined
+
+/** `JSON.stringify(body, null, 2)` and a line's end, as bytes that the next call may write over. */
+export function jsonLine(body: object): Uint8Array {
+  const text = JSON.stringify(body, null, 2)
+  if (text.length * bytesMax >= limits.http.scratchBytes) return Buffer.from(`${text}\n`)
+  scratch ??= Buffer.allocUnsafeSlow(limits.http.scratchBytes)
+  const length = scratch.write(text)
+  scratch[length] = 0x0a
+  return scratch.subarray(0, length + 1)
+}
+
+/** Of UTF-8 for one unit of UTF-16. */
+const bytesMax = 3
+
 /** Lists whose rows hold so much text that printing them is work. */
 export const longLists = new Aside<readonly unknown[], true>()
 

@@ -111,7 +111,7 @@ export class NodeWire implements Wire {
     this.#begin(head, bodiless ? undefined : Buffer.byteLength(body), close)
     this.#watch(true)
     if (bodiless || this.method === 'HEAD') this.#res.end()
-    else this.#res.end(body)
+    else this.#res.end(typeof body === 'string' ? body : Buffer.from(body))
     this.#discard()
   }
 

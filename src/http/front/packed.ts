@@ -17,11 +17,11 @@ export function takesPacked(header: (name: string) => string): boolean {
   return header(pageHeader) === '1' && /(?:^|,)\s*gzip\s*(?:,|$)/i.test(header('accept-encoding'))
 }
 
-export function isWorthPacking(text: string): boolean {
-  return text.length >= limits.http.packedLengthMin
+export function isWorthPacking(bytes: Uint8Array): boolean {
+  return bytes.length >= limits.http.packedLengthMin
 }
 
 /** Off the main thread, and quick rather than small. */
-export function packed(text: string | Uint8Array): Promise<Buffer> {
-  return pack(text, { level: constants.Z_BEST_SPEED })
+export function packed(bytes: Uint8Array): Promise<Buffer> {
+  return pack(bytes, { level: constants.Z_BEST_SPEED })
 }

@@ -50,7 +50,7 @@ export class RefusedWire implements Wire {
   send(head: string, body: string | Uint8Array): void {
     const length = `\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`
     this.#socket.write(`HTTP/1.1 ${head}${length}`)
-    this.#socket.end(body, () => this.#socket.destroy())
+    this.#socket.end(typeof body === 'string' ? body : Buffer.from(body), () => this.#socket.destroy())
   }
 
   async pipe(): Promise<void> {

@@ -149,7 +149,7 @@ export async function pageArchive(
   const order = falling ? 'DESC' : 'ASC'
   const text = `${measured} WHERE a."user" = ? AND (a.idate, a.num) ${falling ? '<' : '>'} (?, ?)
     ORDER BY a.idate ${order}, a.num ${order} LIMIT ?`
-  const some = new SomeRowsTaken(({ bytes: _, ...row }: MeasuredText) => decode<Measured>(row))
+  const some = new SomeRowsTaken((row: MeasuredText) => decode<Measured>(row))
   await read.each<MeasuredText>(row => !some.take(row), text, user, edge.idate, edge.uid, count)
   return some.taken
 }

@@ -369,6 +369,6 @@ function decode(stored: Record<string, unknown>): Outlined {
   return messages.decode(stored, own) as unknown as Outlined
 }
 
-function decodeMeasured({ bytes: _, ...stored }: MeasuredText): Measured {
-  return messages.decode(stored as Record<string, unknown>, own) as unknown as Measured
+function decodeMeasured(stored: MeasuredText): Measured {
+  return messages.decode(stored as unknown as Record<string, unknown>, own) as unknown as Measured
 }

@@ -60,11 +60,19 @@ export async function withSummaries<Row extends Unread>(
 ): Promise<(Row & { readonly summary: string })[]> {
   const whole: (Row & { readonly summary: string })[] = []
   for (const row of rows) {
-    if (row.summary === null && slices.spent) await slices.turn()
-    const summary = row.summary ?? (await readSummaryText(read, row.body))
+    if (isWhole(row)) {
+      whole.push(row)
+      continue
+    }
+    if (slices.spent) await slices.turn()
+    const summary = await readSummaryText(read, row.body)
     if (summary !== undefined) whole.push({ ...row, summary })
   }
   return whole
+}
+
+function isWhole<Row extends Unread>(row: Row): row is Row & { readonly summary: string } {
+  return row.summary !== null
 }
 
 /** For who works on a thread of his own. */

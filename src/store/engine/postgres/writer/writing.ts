@@ -198,7 +198,7 @@ export class Writing {
     }
   }
 
-  /** What came of a call whose answer was lost. @throws `lost` where nothing did */
+  /** What came of a call whose answer was lost. @throws `lost` where nothing did, Fault DatabaseTooNew where nobody can say any more */
   async #fate(call: number, lost: unknown): Promise<readonly EngineFailure[]> {
     this.#drop()
     for (;;) {
@@ -206,7 +206,8 @@ export class Writing {
         await this.#begin()
         break
       } catch (error) {
-        if (postgresFault(error) === undefined) throw error
+        const fault = postgresFault(error)
+        if (fault === undefined || fault.code === 'DatabaseTooNew') throw error
         await new Promise(resolve => after(limits.postgres.againMs, () => resolve(undefined)))
       }
     }
