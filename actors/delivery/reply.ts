@@ -10,9 +10,11 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { normalizeAddress } from '#mail/address/address.ts'
 import type { Header } from '#mail/header/header.ts'
-import { type NoReply, noReply, type ReplyForm, replyInput } from '#mail/made/autoreply.ts'
+import { addressees, type NoReply, noReply, type ReplyForm, replyInput } from '#mail/made/autoreply.ts'
 import { compose } from '#mail/made/compose.ts'
+import { resolveAddress } from '#store/accounts/address.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import type { Reader } from '#store/engine/reader.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
 import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
@@ -72,7 +74,7 @@ export function unanswered(reason: NoReply): Reply {
 export async function planReply(deps: ReplyDeps, request: ReplyRequest): Promise<Reply> {
   const { throttle, settings, log, system } = deps
   const { owner, id, from, user } = request
-  const reason = noReply({ ...request, sender: from, now: now() })
+  const reason = await reasonOf(system.read, request)
   if (reason !== undefined) return unanswered(reason)
   if ((await findSuppressed(system.read, user ?? '', from, now())) !== undefined) return unanswered('address-gone')
   const interval = settings.get('const:autoreply:interval')
@@ -90,6 +92,22 @@ export async function planReply(deps: ReplyDeps, request: ReplyRequest): Promise
     log.warn({ error, owner }, 'an autoreply could not be written')
     return unanswered('off')
   }
+}
+
+/** Why it is not answered, by what the message says. */
+async function reasonOf(read: Reader, request: ReplyRequest): Promise<NoReply | undefined> {
+  const { from, header, own, owner } = request
+  const question = { ...request, sender: from, now: now() }
+  const reason = noReply(question)
+  if (reason !== undefined && reason !== 'not-addressed') return reason
+  // Addresses may also be the owner's by an alias of their domain, or by a wildcard.
+  const named = reason === undefined ? [] : addressees(header).slice(0, limits.autoreply.namedMax)
+  const more = new Set(own)
+  for (const address of [from, ...named]) {
+    const found = await resolveAddress(read, address, true)
+    if (found !== undefined && (found.user ?? found.id) === owner) more.add(normalizeAddress(address).key)
+  }
+  return noReply({ ...question, own: more })
 }
 
 async function write(

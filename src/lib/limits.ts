@@ -1546,6 +1546,8 @@ export const limits = {
     textLengthMax: 128 * kib,
     /** Autoreplies of one account in a day. */
     dayMax: 2000,
+    /** Addresses in To and Cc that are looked up for whether they are the account's. */
+    namedMax: 50,
   },
   /** Mail on its way out (jobs/relay/relay.ts). */
   /** Policies of other domains for mail that is sent to them (RFC 8461). */

@@ -87,8 +87,13 @@ function byHeader(header: Header): NoReply | undefined {
 
 /** Whether one of the addresses is among those the message names as its recipients (RFC 5230 4.5). */
 function isAddressed(header: Header, own: ReadonlySet<string>): boolean {
+  return addressees(header).some(address => own.has(normalizeAddress(address).key))
+}
+
+/** The addresses that a message names as its recipients. */
+export function addressees(header: Header): string[] {
   const named = ['to', 'cc', 'resent-to', 'resent-cc'].flatMap(key => header.rawAll(key))
-  return mailboxes(parseAddresses(named.join(', '))).some(({ address }) => own.has(normalizeAddress(address).key))
+  return mailboxes(parseAddresses(named.join(', '))).map(({ address }) => address)
 }
 
 export interface ReplyForm {

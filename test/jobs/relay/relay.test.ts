@@ -296,6 +296,32 @@ describe('autoreply', () => {
     expect((await sink.received(at + 1)).at(-1)?.to).toEqual(['left@remote.test'])
   })
 
+  test.each([
+    ['its own address', 'named@example.com', 's1@remote.test', undefined],
+    ['an alias of its domain', 'named@alias.test', 's2@remote.test', undefined],
+    ['a wildcard of the account', 'Any <anybody@wild.test>', 's3@remote.test', undefined],
+    ['somebody else', 'other@alias.test', 's4@remote.test', 'not-addressed'],
+    ['itself, under an alias', 'named@example.com', 'n.amed@alias.test', 'own-address'],
+    ['itself, under a wildcard', 'named@example.com', 'anybody@wild.test', 'own-address'],
+  ])('of what came for %s', async (_, to, from, reason) => {
+    const known = await service.call('GET', '/users/resolve/named')
+    const user = known.status === 200 ? known.body.id : await service.user('named')
+    if (known.status !== 200) {
+      await put(user, { status: true, text: 'x' })
+      await service.call('POST', '/domainaliases', { alias: 'alias.test', domain: 'example.com' })
+      await service.call('POST', `/users/${user}/addresses`, { address: '*@wild.test', allowWildcard: true })
+    }
+    const id = `<${from}>`
+    const message = `From: ${from}\r\nTo: first@remote.test, ${to}\r\nMessage-ID: ${id}\r\n\r\nx\r\n`
+    const lmtp = await openLmtp(service.at('lmtp'))
+    // As a host in front hands it on that knows one address of the account alone.
+    expect(await deliver(lmtp, from, ['named@example.com'], Buffer.from(message))).toEqual([
+      expect.stringMatching(/^250/),
+    ])
+    lmtp.close()
+    expect((await traceOf(user, id)).autoreply.reason).toBe(reason)
+  })
+
   test('does not answer what was not addressed to the account, or outside of its time', async () => {
     const user = await service.user('bounds')
     await put(user, { status: true, text: 'x' })
