@@ -49,6 +49,9 @@ const wrong = (message: string, path = 'x') => ({ problems: { [path]: message } 
 const digits = '0123456789abcdef01234567'
 const day = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
+/** As forms and queries come. */
+const tree = (fields: object) => Object.assign(Object.create(null), fields)
+
 const good: [string, TSchema, unknown, unknown][] = [
   ...['true', 'TRUE', '1', 'yes', 'On', 'y', 'Y', true, 1].map(
     value => [`true from ${JSON.stringify(value)}`, bool(), value, true] as [string, TSchema, unknown, unknown],
@@ -79,6 +82,7 @@ const good: [string, TSchema, unknown, unknown][] = [
   ['a list', list(int(), { max: 3 }), ['1', 2], [1, 2]],
   ['a list with commas', list(text(), { max: 3, commas: true }), 'a, b,,c', ['a', 'b', 'c']],
   ['a list without repeats', list(text(), { max: 4, distinct: String }), ['b', 'a', 'b', 'c'], ['b', 'a', 'c']],
+  ['a list of a form with gaps', list(text(), { max: 3 }), tree({ 11: 'c', 2: 'b', 1: 'a' }), ['a', 'b', 'c']],
   ['a list as JSON text', list(text(), { max: 3 }), '["a","b"]', ['a', 'b']],
   ['an object', object({ a: optional(int()) }), { a: '1' }, { a: 1 }],
   ['an object as JSON text', object({ a: int() }), '{"a":1}', { a: 1 }],
@@ -149,6 +153,8 @@ const bad: [string, TSchema, unknown, unknown][] = [
   ],
   ['too many items', list(text(), { max: 1 }), ['a', 'b'], wrong('"x" must contain less than or equal to 1 items')],
   ['a bad item', list(int(), { max: 3 }), ['1', 'b'], wrong('"x[1]" must be a number', 'x,1')],
+  ['an object for a list', list(text(), { max: 3 }), { 1: 'a' }, wrong('"x" must be an array')],
+  ['names for a list', list(text(), { max: 3 }), tree({ 1: 'a', b: 'b' }), wrong('"x" must be an array')],
   ['a hole in a list', list(int(), { max: 3 }), [null], wrong('"x[0]" must not be a sparse array item', 'x,0')],
   ['no object', object({ a: int() }), 'a', wrong('"x" must be of type object')],
   ['a list is no object', metaData(), [1], wrong('"x" must be of type object or the JSON text of one')],

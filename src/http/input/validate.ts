@@ -234,8 +234,7 @@ function anyOf(schemas: readonly TSchema[]): Read {
 
 export function arrayReader(item: Read, minItems = 0, maxItems = Number.POSITIVE_INFINITY): Read {
   return (value, path, problems) => {
-    const items = unpack(value)
-    const list = Array.isArray(items) ? items : typeof items === 'string' ? [items] : null
+    const list = itemsOf(value)
     if (list === null) return problems.add(path, 'must be an array')
     if (list.length < minItems) return problems.add(path, `must contain at least ${minItems} items`)
     if (list.length > maxItems) return problems.add(path, `must contain less than or equal to ${maxItems} items`)
@@ -247,6 +246,24 @@ export function arrayReader(item: Read, minItems = 0, maxItems = Number.POSITIVE
     }
     return result
   }
+}
+
+/** The items of a list: an array, its JSON text, one text, or the numbered fields of a form in their order; else null. */
+export function itemsOf(value: unknown): readonly unknown[] | null {
+  const items = unpack(value)
+  if (Array.isArray(items)) return items
+  if (typeof items === 'string') return [items]
+  // What a program left out of a list leaves a gap in the numbers.
+  return isRecord(items) && isOfForm(items) && Object.keys(items).every(isIndex) ? Object.values(items) : null
+}
+
+/** Trees of forms and queries alone have no prototype (form.ts). */
+function isOfForm(tree: Raw): boolean {
+  return Object.getPrototypeOf(tree) === null
+}
+
+function isIndex(key: string): boolean {
+  return /^(0|[1-9]\d{0,5})$/.test(key)
 }
 
 function objectReader(fields: readonly Field[], open: boolean): Read {

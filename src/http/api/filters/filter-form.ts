@@ -11,7 +11,7 @@ import { compile as compilePattern } from '#lib/pattern.ts'
 import { maskUrl, type UrlSecrets } from '#lib/secret/url-secret.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { faultPosition, looksLikePattern, readPattern } from '#mail/filter/filter-pattern.ts'
-import { compile, type Read, readBoolean } from '../../input/validate.ts'
+import { compile, itemsOf, type Read, readBoolean } from '../../input/validate.ts'
 import { field, id, num, optional, text } from '../../schema.ts'
 
 /** Null and an empty string both say "none". */
@@ -55,7 +55,7 @@ export const actionFields = {
       { type: 'array', items: { type: 'string' }, maxItems: limits.filter.targetsMax },
       (value, path, problems) => {
         if (value === '' || value === null) return []
-        const all = Array.isArray(value) ? value : [value]
+        const all = itemsOf(value) ?? [value]
         if (all.length > limits.filter.targetsMax) {
           return problems.add(path, `must contain less than or equal to ${limits.filter.targetsMax} items`)
         }
