@@ -838,6 +838,10 @@ export const limits = {
     largeBytes: 8 * mib,
     /** Signatures of one message that are looked at (RFC 6376 6.1). */
     signaturesMax: 10,
+    /** Bytes, blanks on end and colons (about names that are signed) of a field that signs, seals or picks a mark: others are passed over. */
+    fieldBytesMax: 16 * kib,
+    blanksMax: 250,
+    signedNamesMax: 500,
     /** Seals of a chain that is sealed once more (RFC 8617 4.2.1). */
     sealsMax: 50,
     /** Remembered answers of DNS: how many, their bytes together, and those of one. */

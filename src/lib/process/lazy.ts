@@ -66,14 +66,12 @@ export const mailVerifiers = once(() => {
 })
 /** Of the same library, the parts that check signatures, which the package does not describe. */
 export const signatureChecks = once((): SignatureChecks => {
-  const { parseHeaders, getPublicKey, toALabel, formatAuthHeaderRow } = load('mailauth/lib/tools.js')
+  const { getPublicKey, toALabel, formatAuthHeaderRow } = load('mailauth/lib/tools.js')
   const { DkimVerifier } = load('mailauth/lib/dkim/dkim-verifier.js')
-  return { parseHeaders, getPublicKey, toALabel, formatAuthHeaderRow, DkimVerifier }
+  return { getPublicKey, toALabel, formatAuthHeaderRow, DkimVerifier }
 })
 
 interface SignatureChecks {
-  /** Fields of a header block. */
-  readonly parseHeaders: (block: Buffer) => ParsedFields
   /** The key of a record, as PEM. @throws with `code` and `rr` where there is none that can be used */
   readonly getPublicKey: (
     type: string,
@@ -95,7 +93,12 @@ interface SignatureChecks {
 
 export interface ParsedFields {
   /** From the top; a line that names no field has no key. */
-  readonly parsed: readonly { readonly key: string | null; readonly line: Buffer }[]
+  readonly parsed: readonly {
+    /** The name in lower case, and as it is written. */
+    readonly key: string | null
+    readonly casedKey: string | undefined
+    readonly line: Buffer
+  }[]
 }
 
 /** One message's signatures. What it finds is what `dkimVerify` of the package gives. */

@@ -49,12 +49,19 @@ export function speaksAs(by: string, value: string): boolean {
     .replace(/^[\s;]+/, '')
   const isOwn = (name: string) => domainToAscii(name.replace(/\.$/, '')) === own
   const { words } = sectionFrom(text, 0)
-  if (isOwn(words[0] ?? '') || isOwn(words.join('').replace(/\d+$/, ''))) return true
+  if (isOwn(words[0] ?? '') || isOwn(withoutVersion(words.join('')))) return true
   if (isOwn(words.join(''))) return true
   const [plain = ''] = text.slice(0, resultsLengthMax).split(';')
   return decodeWords(plain.replace(/\\/g, ''))
     .split(/[\s"'()<>,=/\0]+/)
     .some(isOwn)
+}
+
+/** A version may stand behind a name, and so close that it seems to be of it. */
+function withoutVersion(text: string): string {
+  let end = text.length
+  while (end > 0 && /\d/.test(text[end - 1] as string)) end -= 1
+  return text.slice(0, end)
 }
 
 /** Whether an ARC-Authentication-Results field says that DMARC passed for this domain in From (RFC 8601 2.7.2), and nothing else of it. */

@@ -10,6 +10,7 @@ import { cutUnwanted } from '../header/cut.ts'
 import { Header } from '../header/header.ts'
 import { authorsOf } from './authors.ts'
 import { BodyHashes } from './body-hashes.ts'
+import { fieldRows } from './field-rows.ts'
 import { plainSigned } from './plain-signed.ts'
 import type { Signed } from './signature.ts'
 import type { SignerKeys } from './signer-keys.ts'
@@ -47,7 +48,7 @@ export async function verifySignatures(message: Looked, keys: SignerKeys): Promi
 
 /** Whatever may be in a header. */
 async function verifyAll(header: Buffer, hashes: BodyHashes, keys: SignerKeys): Promise<Signed | undefined> {
-  const { DkimVerifier, parseHeaders } = signatureChecks()
+  const { DkimVerifier } = signatureChecks()
   try {
     // SHA-1 proves nothing any more (RFC 8301).
     const how = { resolver: keys.resolver, minBitLength: limits.dkim.rsaBitsMin, rejectRsaSha1: true }
@@ -55,7 +56,7 @@ async function verifyAll(header: Buffer, hashes: BodyHashes, keys: SignerKeys): 
     const verifier = new checker(how)
     verifier.keyCache = keys
     verifier.wanted = hashes
-    const headers = parseHeaders(withFewerSignatures(header))
+    const headers = fieldRows(withFewerSignatures(header))
     // What it makes of the type of the content says nothing of signatures.
     await verifier.messageHeaders({ parsed: headers.parsed.filter(({ key }) => key !== 'content-type') })
     verifier.headers = headers

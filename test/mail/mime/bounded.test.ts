@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { isGroup } from '#mail/address/address.ts'
 import { addressesOf, decodeAddresses, parseAddresses } from '#mail/address/address-list.ts'
+import { speaksAs } from '#mail/header/auth-results.ts'
 import { cutUnwanted } from '#mail/header/cut.ts'
 import { Header } from '#mail/header/header.ts'
 import { decoder } from '#mail/mime/decode.ts'
@@ -94,4 +95,16 @@ test('what must not be believed is cut out, behind a bare CR as well, and nothin
     expect(cutUnwanted(hostile, () => false)).toBe(hostile)
   }
   expect(new Header(Buffer.from(cut('X: bad\r\r\nZ: 2\r\n\r\n'))).get('z')).toBe('2')
+})
+
+test.each([' ', '\t', '\0', ' \0'])('a name with %j all through it is looked at once', blank => {
+  const hostile = Buffer.from(`X${blank.repeat(length / blank.length)}x: 1\r\n\r\n`)
+  expect(cutUnwanted(hostile, key => key === 'x')).toBe(hostile)
+  const own = Buffer.from(`X${blank.repeat(length / blank.length)}: 1\r\n`)
+  expect(cutUnwanted(own, key => key === 'x')).toHaveLength(0)
+})
+
+test('a name of digits in front of results is looked at once', () => {
+  expect(speaksAs('mx.test', `${'1'.repeat(length)}x`)).toBe(false)
+  expect(speaksAs('mx.test', `mx.test${'1'.repeat(length)}; spf=pass`)).toBe(true)
 })

@@ -2,19 +2,22 @@
 // takes a message byte by byte, says the same.
 
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createRequire } from 'node:module'
 import { dkimSign } from 'mailauth/lib/dkim/sign.js'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
-import { signatureChecks } from '#lib/process/lazy.ts'
 import { privatePem } from '#lib/secret/private-key.ts'
 import { dnsTxt, publicPem } from '#mail/crypt/dkim.ts'
 import { authorsOf } from '#mail/origin/authors.ts'
+import { fieldRows } from '#mail/origin/field-rows.ts'
 import { looked, verifySignatures } from '#mail/origin/signed.ts'
 import { signerKeys } from '#mail/origin/signer-keys.ts'
 import { Chance } from '../corpus.ts'
 
-const { parseHeaders } = signatureChecks()
+const { parseHeaders } = createRequire(import.meta.url)('mailauth/lib/tools.js') as {
+  readonly parseHeaders: typeof fieldRows
+}
 
 const signers: readonly { readonly selector: string; readonly key: KeyObject; readonly algorithm: string }[] = [
   { selector: 'rsa', key: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey, algorithm: 'rsa-sha256' },
@@ -175,10 +178,65 @@ test('what is plain to us is the same to the library, whatever tricks are played
       })
     expect(shown(found?.results), about).toEqual(shown(wanted.results))
     expect([found?.headerFrom, found?.fromFields], about).toEqual([wanted.headerFrom, wanted.fromFields])
-    const all = authorsOf(wanted.headerFrom, parseHeaders(looked(message).header))
+    const all = authorsOf(wanted.headerFrom, fieldRows(looked(message).header))
     expect(found?.authors, about).toEqual(all)
   }
   expect(plainly).toBeGreaterThan(40)
+})
+
+test('fields are found where the library finds them, whatever is in the header', () => {
+  const chance = new Chance()
+  const pieces = [
+    'From',
+    ':',
+    ': ',
+    ' ',
+    '\t',
+    '\r\n',
+    '\n',
+    '\r',
+    'x',
+    ' x: y\r\n',
+    'A b:',
+    '\xa0',
+    '\0',
+    'DKIM-Signature: a=b',
+    'É:',
+  ]
+  for (let round = 0; round < 3000; round++) {
+    const block = Buffer.from(Array.from({ length: chance.below(25) }, () => chance.pick(pieces)).join(''), 'latin1')
+    const about = `seed ${chance.seed}, round ${round}: ${JSON.stringify(block.toString('latin1'))}`
+    const wanted = parseHeaders(block).parsed.map(({ key, casedKey, line }) => ({
+      key,
+      casedKey,
+      line: line.toString('latin1'),
+    }))
+    const found = fieldRows(block).parsed.map(row => ({ ...row, line: row.line.toString('latin1') }))
+    expect(found, about).toEqual(wanted)
+  }
+})
+
+test.each([
+  ['lines without end', `X-A: b\r\n${' x\r\n'.repeat(60_000)}`],
+  ['line ends that are none', `X-A: b${'\r'.repeat(240_000)}x\r\n`],
+  ['a first line that is no field', `a${' '.repeat(240_000)}b\r\nX: 1\r\n`],
+  [
+    'blanks within a signature',
+    `DKIM-Signature: v=1; a=rsa-sha256; d=a.test; s=s; h=from; bh=AA==; b=AA==; y=a${' '.repeat(240_000)}b\r\n`,
+  ],
+  ['blanks within a seal', `ARC-Seal: i=1; y=a${' \r\n'.repeat(80_000)} b\r\n`],
+  ['blanks within what was found', `ARC-Authentication-Results: i=1; y=a${'\t'.repeat(240_000)}b\r\n`],
+  [
+    'a signature of all there may be',
+    `${`DKIM-Signature: v=1; a=rsa-sha256; d=a.test; s=s; h=from${':a'.repeat(11_000)}; bh=AA==; b=AA==\r\n`.repeat(5)}${'a:\r\n'.repeat(30_000)}`,
+  ],
+  [
+    'a signer of a name without end',
+    `DKIM-Signature: v=1; a=rsa-sha256; d=${Array.from({ length: 60_000 }, (_, n) => String.fromCodePoint(0x4e00 + (n % 20_000))).join('')}; s=s; h=from; bh=AA==; b=AA==\r\n`,
+  ],
+])('a header with %s is read in proportion to it', async (_, head) => {
+  const found = await ours(Buffer.concat([Buffer.from(head), Buffer.from('From: ann@sign.test\r\n\r\ntext\r\n')]))
+  expect(found?.authors.domains).toEqual(['sign.test'])
 })
 
 test('a key that would cost milliseconds for each signature is none', async () => {
