@@ -813,8 +813,9 @@ export const limits = {
     taskMs: 10 * second,
     /** A message is taken after this, whatever is not known by then. */
     totalMs: 12 * second,
-    /** All DNS questions of one message, and how long one of them may take before it is asked again. */
-    dnsMs: 6 * second,
+    /** DNS questions of one message about who sent it, then those about what its authors want, and how long one may take before it is asked again. */
+    dnsMs: 5 * second,
+    policyMs: 3 * second,
     questionMs: 2 * second,
     /** What lists and names say of a host is waited for so long, and how many links, names and answers are looked at. */
     standingMs: 4 * second,

@@ -142,6 +142,21 @@ describe('somebody else is not hidden', () => {
     expect(dns.asked.length - asked).toBeLessThan(limits.verify.spfLookupsMax)
   })
 
+  test('who has many names uses up no questions about others', async () => {
+    dns.texts.set('_dmarc.names.test', ['v=DMARC1; p=none'])
+    const own = ['f', 'g', 'h', 'i'].map(one => `x@a.b.c.d.e.${one}.names.test`)
+    let message = letter(`From: ${own.join(', ')}, a@bank.test`)
+    for (let n = 0; n < 6; n++) {
+      const signingDomain = `l${n}.m${n}.n${n}.o${n}.names.test`
+      putKey(signingDomain)
+      message = await signed(message, { signingDomain })
+    }
+    const asked = dns.asked.length
+    expect(await send(message)).toMatch(/^550 5\.7\.26/)
+    const { spfLookupsMax, keyLookupsMax, policyLookupsMax } = limits.verify
+    expect(dns.asked.length - asked).toBeLessThan(spfLookupsMax + keyLookupsMax + policyLookupsMax)
+  })
+
   test('a signature proves nobody where a second author was put beside the signed one', async () => {
     const whole = await signed(letter('From: a@bank.test'))
     expect(await send(whole, 'x@elsewhere.test')).toMatch(/^250/)

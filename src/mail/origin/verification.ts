@@ -3,10 +3,10 @@
 //
 // Never throws for anything that is in
 // a message or in DNS. A DMARC failure is `certain` only where every question that could have turned it into a pass was
-// answered; nothing may be refused for one that is not. Each method has questions of its own, so that a message with
-// many signatures or seals cannot use up those by which the policy is found. All of it together has an end.
+// answered; nothing may be refused for one that is not. Each method has questions of its own, and policies a time of their own, so that
+// a message with many signatures or seals cannot use up that by which the policy is found. All of it together has an end.
 
-import { monotonic, within } from '#lib/clock.ts'
+import { monotonic } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { alignment, mailVerifiers, type ParsedFields, signatureChecks } from '#lib/process/lazy.ts'
 import { domainToAscii } from '../address/address.ts'
@@ -14,6 +14,7 @@ import { type Assertion, assertionOf } from '../bimi/assertion.ts'
 import type { MarkTasks } from '../bimi/mark.ts'
 import type { Standing } from '../spam/standing.ts'
 import { type Chain, isBelieved, sealersOf, vouched } from './arc-chain.ts'
+import { askersUntil } from './asker.ts'
 import type { Authors } from './authors.ts'
 import { type DmarcFacts, dmarcFacts } from './dmarc-facts.ts'
 import type { Resolve } from './dns-answers.ts'
@@ -140,7 +141,7 @@ export async function verifyOrigin(
     return { ...found, ...ofNobody(domains.length > 0, sender, results) }
   }
   const evidence = { spfDomain, signatures: fields === 1 ? passed : [] }
-  const judged = await worstOf(authors, evidence, ask(limits.verify.policyLookupsMax).resolver, known)
+  const judged = await worstOf(authors, evidence, resolve, known)
   results.push(...infoOf([judged.response]))
   const { response, asked, partial } = judged
   if (response === false) return { ...found, results }
@@ -259,19 +260,25 @@ interface JudgedPolicy {
   readonly partial: boolean
 }
 
-/** What is judged of the author whom least speaks for: a message in several names is what each of them says it must be (RFC 7489 6.6.1). */
+/**
+ * What is judged of the author whom least speaks for: a message in several names is what each of them says it must be (RFC 7489
+ * 6.6.1). Each has questions of his own, and all of them a time that nobody before has used up: name servers of a forger that
+ * are slow, or many, save him from nobody's policy.
+ */
 async function worstOf(
   { domains }: Authors,
   evidence: Evidence,
-  resolver: never,
+  resolve: Resolve,
   { policies }: KnownOrigins,
 ): Promise<JudgedPolicy> {
-  let worst: JudgedPolicy = { response: false, asked: '', partial: false }
-  for (const domain of domains) {
-    const judged = await policyOf(domain, evidence, resolver, policies)
-    if (worst.response === false || severity(judged.response) > severity(worst.response)) worst = judged
-  }
-  return worst
+  const { policyLookupsMax, policyMs } = limits.verify
+  const ask = askersUntil(monotonic() + policyMs, resolve)
+  const each = Math.floor(policyLookupsMax / domains.length)
+  const all = await Promise.all(domains.map(domain => policyOf(domain, evidence, ask(each).resolver, policies)))
+  const none: JudgedPolicy = { response: false, asked: '', partial: false }
+  return all.reduce((worst, one) => {
+    return worst.response === false || severity(one.response) > severity(worst.response) ? one : worst
+  }, none)
 }
 
 /** Failures first, the stricter the policy the worse; a pass is worth nothing beside an author of whom nothing is known. */
@@ -339,52 +346,4 @@ function domainOf(address: string): string {
 
 function knownPolicy(text: string | undefined): Policy | undefined {
   return text === 'none' || text === 'quarantine' || text === 'reject' ? text : undefined
-}
-
-const said = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
-
-/** Asks for one method of one message: so many questions, and an end to all of them. */
-class Asker {
-  readonly #resolve: Resolve
-  readonly #until: number
-  #left: number
-  /** Somebody did not say whether there is an answer. */
-  unanswered = false
-  /** As the library wants it. */
-  readonly resolver = ((name: string, type: string) => this.#ask(name, type)) as never
-
-  constructor(lookupsMax: number, until: number, resolve: Resolve) {
-    this.#left = lookupsMax
-    this.#until = until
-    this.#resolve = resolve
-  }
-
-  async #ask(name: string, type: string): Promise<unknown> {
-    this.#left -= 1
-    if (this.#left < 0) throw late()
-    try {
-      const ms = this.#until - monotonic()
-      if (ms <= 0) throw late()
-      return bounded(await within(ms, this.#resolve(name, type), late))
-    } catch (error) {
-      if (!said.has((error as NodeJS.ErrnoException).code ?? '')) this.unanswered = true
-      throw error
-    }
-  }
-}
-
-function askersUntil(until: number, resolve: Resolve): (lookupsMax: number) => Asker {
-  return lookupsMax => new Asker(lookupsMax, until, resolve)
-}
-
-function late(): Error {
-  return Object.assign(new Error('no more questions for this message'), { code: 'ETIMEOUT' })
-}
-
-/** An answer of a size that is worth reading: a key or a policy of 64 KB is none. */
-function bounded(answer: unknown): unknown {
-  if (!Array.isArray(answer)) return answer
-  const readable = (one: unknown) => !Array.isArray(one) || one.join('').length <= limits.verify.recordLengthMax
-  // The same array for the same answer: what was made of it is known by it.
-  return answer.every(readable) ? answer : answer.filter(readable)
 }

@@ -124,3 +124,20 @@ test('a mark of which nobody could say counts as not looked at, and is told', as
   expect(found.assertion).toBeUndefined()
   expect(found.results).toContain('bimi=temperror (failed to resolve bank.test)')
 })
+
+test('names of a forger that are never answered keep nobody from what those want whose name he uses', async () => {
+  const resolve = async (name: string, type: string) => {
+    if (name.endsWith('mute.test')) return new Promise(() => {})
+    const answer = zone.get(`${type} ${name.toLowerCase()}`)
+    if (answer === undefined) throw failure('ENOTFOUND')
+    return answer
+  }
+  const forged: readonly Promise<VerifyInput>[] = [
+    signed(plain('ann@bank.test'), 'k.mute.test').then(message => ({ ...host, sender: elsewhere, message })),
+    Promise.resolve({ ...host, sender: 'x@mute.test', message: plain('ann@bank.test') }),
+    Promise.resolve({ ...host, sender: elsewhere, message: plain('a@n1.mute.test, b@n2.mute.test, ann@bank.test') }),
+  ]
+  for (const found of await Promise.all(forged.map(async input => verifyMessage(await input, resolve)))) {
+    expect(found).toMatchObject({ dmarc: { domain: false, policy: 'reject' }, failure: { certain: true } })
+  }
+})
