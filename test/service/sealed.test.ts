@@ -147,3 +147,11 @@ test('a large one, too', async () => {
   const raw = await sentOn(await signed([], 'A line of text that is long enough.\r\n'.repeat(60_000)))
   expect(await judged(raw)).toMatchObject({ arc: 'example.com', dkim: 'good.test' })
 })
+
+test('and one whose header is folded without end, or holds blanks without end', async () => {
+  const long = ['X-Long: a', ...Array.from({ length: 50_000 }, () => ' x')]
+  for (const lines of [long, [`X-Blank${' '.repeat(100_000)}x: 1`, `DKIM-Signature: y=a${' '.repeat(100_000)}b`]]) {
+    const raw = await sentOn(await signed(lines))
+    expect(await judged(raw)).toMatchObject({ arc: 'example.com', dkim: 'good.test' })
+  }
+})

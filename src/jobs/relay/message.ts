@@ -105,7 +105,7 @@ async function sealOf(
   const own = splitAddress(forwardedFor).domain
   const keys = own === '' ? [] : await findKeys(own)
   const sealing = keys.length > 0 ? keys : await findKeys(srsDomain)
-  return sealing.length === 0 ? '' : arcSet(Readable.from(whole(), { objectMode: false }), found, sealing)
+  return sealing.length === 0 ? '' : arcSet(whole(), found, sealing)
 }
 
 /** The header as it leaves, with the lines on top: of a forward without Bcc, and under another author where it must be. */

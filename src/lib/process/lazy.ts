@@ -39,13 +39,19 @@ export const dkimSigner = (): (new (options: object) => Signer) => load('mailaut
 interface Signer extends Writable {
   readonly signatureHeaders: readonly string[]
   readonly errors: readonly { readonly err: Error & { readonly code?: string } }[]
+  /** What came of the header, while `state` is `header`. */
+  readonly headerChunks: readonly Buffer[]
+  state: string
+  headers: SignedHeaders | undefined
+  /** Called with the rest of the header, where there is some. */
+  emitHeaders(last?: Buffer): Promise<void>
   /** Called with the fields of the message before its body is looked at. */
   messageHeaders(headers: SignedHeaders): Promise<void>
 }
 
 export interface SignedHeaders {
   /** From the top; what has a name twice is there twice. */
-  readonly parsed: readonly { readonly key: string; casedKey: string }[]
+  readonly parsed: readonly { readonly key: string; casedKey: string; readonly line: Buffer }[]
 }
 
 /** Whether domains are of one organization (RFC 9989 4.10). */
@@ -125,8 +131,8 @@ export const markLookup = once(
 /** Certificates of the authorities for marks that are known. */
 export const markAuthorities = (): readonly X509Certificate[] => load('@postalsys/vmc').RootStore.create().rootCerts
 /** Puts a set of ARC fields together. */
-export const arcSealer = (): typeof import('mailauth/lib/arc/index.js')['sealMessage'] =>
-  load('mailauth/lib/arc/index.js').sealMessage
+export const arcSealer = (): Pick<typeof import('mailauth/lib/arc/index.js'), 'createSeal' | 'getARChain'> =>
+  load('mailauth/lib/arc/index.js')
 /** A password hash that others made. */
 export const argon2 = (): typeof import('argon2') => load('argon2')
 /** OpenPGP keys and messages. */

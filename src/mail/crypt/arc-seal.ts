@@ -5,13 +5,14 @@
 // sealed as failed, once, and one that nobody looked at not at all.
 
 import { createPrivateKey } from 'node:crypto'
-import type { Readable } from 'node:stream'
 import { limits } from '#lib/limits.ts'
-import { arcSealer } from '#lib/process/lazy.ts'
+import { arcSealer, type ParsedFields } from '#lib/process/lazy.ts'
 import { domainToAscii } from '../address/address.ts'
 import { readResults, speaksAs } from '../header/auth-results.ts'
+import { fieldRows } from '../header/field-rows.ts'
 import type { Header } from '../header/header.ts'
-import type { SigningKey } from './dkim.ts'
+import { BodyHash } from '../origin/body-hash.ts'
+import { inSlices, type SigningKey } from './dkim.ts'
 
 /** What is sealed: the results as they stand in Authentication-Results, and what became of the chain before. */
 export interface Findings {
@@ -44,7 +45,7 @@ export function findings(own: Header, header: Header, hostname: string): Finding
  * @param keys of the domain that seals; one of RSA is preferred, which every verifier understands
  */
 export async function arcSet(
-  message: Readable,
+  message: AsyncIterable<Buffer>,
   { results, chain }: Findings,
   keys: readonly SigningKey[],
 ): Promise<string> {
@@ -59,9 +60,39 @@ export async function arcSet(
     authResults: results,
     cv: chain,
   }
-  const fields = await arcSealer()(message, how as never)
-  return fields
-    .toString()
-    .replace(/\r?\n(?=$)/, '')
-    .replace(/(.)$/s, '$1\r\n')
+  const { header, bodyHash } = await taken(message)
+  const headers = fieldRows(header)
+  const seal = { ...how, bodyHash }
+  const made = await arcSealer().createSeal(false, { headers, arc: { chain: chainIn(headers) }, seal } as never)
+  return made.headers.map(field => `${field}\r\n`).join('')
+}
+
+/** The header block of a message, its empty line included, and the hash of the body as seals have it. */
+async function taken(message: AsyncIterable<Buffer>): Promise<{ header: Buffer; bodyHash: string }> {
+  const hash = new BodyHash({ relaxed: true, algorithm: 'sha256' })
+  let header = Buffer.alloc(0)
+  let whole = false
+  for await (const piece of inSlices(message)) {
+    if (whole) {
+      hash.update(piece)
+      continue
+    }
+    const all = Buffer.concat([header, piece])
+    const end = all.indexOf(emptyLine) + emptyLine.length
+    whole = end >= emptyLine.length
+    header = whole ? all.subarray(0, end) : all
+    if (whole) hash.update(all.subarray(end))
+  }
+  return { header, bodyHash: hash.digest() }
+}
+
+const emptyLine = '\r\n\r\n'
+
+/** The sets that are there; none where they are no chain. */
+function chainIn(headers: ParsedFields): unknown {
+  try {
+    return arcSealer().getARChain(headers)
+  } catch {
+    return false
+  }
 }
