@@ -1,7 +1,6 @@
 // Services that do the same work in turn: nodes beside one service (section/cluster.ts), a version beside the one before it (section/before.ts).
 //
-// Each runs alone while it is measured, for one that waits beside it costs it half of its rate on two cores. A piece of work is warmed up
-// each time, and what was delivered is indexed before the next one begins. What is summed up is rates, processor time and p99.
+// What was delivered is indexed before the next one begins. What is summed up is rates, processor time and p99.
 
 import { monotonic } from '#lib/clock.ts'
 import { cpuSeconds, runLoad } from './child.ts'
@@ -12,7 +11,7 @@ import { makeUsers, type Service, type User } from './service.ts'
 
 const users = 64
 const messages = 100
-/** Of each piece before it is measured: a service that was just started costs two to three times as much until its code is optimized. */
+/** Of each piece before it is measured. */
 const warmMs = 12_000
 /** What was delivered before is indexed by then: some hundred a second on PostgreSQL. */
 const indexedMsMax = 300_000
@@ -102,6 +101,8 @@ export interface Measured {
   seconds: number
   /** Processor seconds of the services. */
   own: number
+  /** Of another process that works for them. */
+  engine: number
   /** Of each round, milliseconds. */
   readonly p99: number[]
   /** Of each round, pieces a second. */
@@ -109,42 +110,47 @@ export interface Measured {
 }
 
 export function nothing(): Measured {
-  return { done: 0, seconds: 0, own: 0, p99: [], rates: [] }
+  return { done: 0, seconds: 0, own: 0, engine: 0, p99: [], rates: [] }
 }
 
-/** Another process that works for the services: its processor seconds, and what is called when the measured time begins. */
-interface Engine {
-  used(): number
-  begin(): void
-}
-
-/** One round of a piece, after it was warmed up; adds to `sum`. */
+/** Warms a piece up and measures one round of it. @param engine as of `measure` */
 export async function measurePiece(
   piece: Piece,
   side: Side,
   ms: number,
   sum: Measured,
-  engine: Engine = { used: () => 0, begin() {} },
+  engine?: () => number,
 ): Promise<void> {
+  await warmUp(piece, side)
+  await measure(piece, side, ms, sum, engine)
+}
+
+/** A service that was just started costs two to three times as much until its code is optimized. */
+export async function warmUp(piece: Piece, side: Side): Promise<void> {
+  await load(piece, side, warmMs, 1)
+}
+
+/** One round of a piece; adds to `sum`. @param engine processor seconds of another process that works for the services */
+export async function measure(piece: Piece, side: Side, ms: number, sum: Measured, engine = () => 0): Promise<void> {
   const own = () => side.services.reduce((all, { pid }) => all + cpuSeconds(pid), 0)
-  const load = (time: number, seed: number): Promise<LoadResult[]> =>
-    Promise.all(
-      side.services.map((service, at) => runLoad(piece.job(side, service, side.services.length, time, seed + at))),
-    )
-  await load(warmMs, 1)
   // What was delivered is indexed in the background, by the services and the database.
-  await restful(() => own() + engine.used(), indexedMsMax)
-  engine.begin()
-  const before = own()
+  await restful(() => own() + engine(), indexedMsMax)
+  const before = { own: own(), engine: engine() }
   const started = monotonic()
-  const results = await load(ms, 11 + sum.p99.length * 10)
+  const results = await load(piece, side, ms, 11 + sum.p99.length * 10)
   const seconds = (monotonic() - started) / 1000
   const done = results.reduce((all, result) => all + result.done, 0)
   sum.done += done
   sum.seconds += seconds
-  sum.own += own() - before
+  sum.own += own() - before.own
+  sum.engine += engine() - before.engine
   sum.p99.push(Math.max(...results.map(({ p99 }) => p99)))
   sum.rates.push(done / seconds)
+}
+
+function load(piece: Piece, side: Side, ms: number, seed: number): Promise<LoadResult[]> {
+  const { services } = side
+  return Promise.all(services.map((service, at) => runLoad(piece.job(side, service, services.length, ms, seed + at))))
 }
 
 /** Microseconds of one piece. */

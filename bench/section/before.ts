@@ -1,7 +1,7 @@
 // This version beside the one before it, where `--before FOLDER` names its checkout with packages and a build: the same work in turn.
 //
-// Both are asked by this version's generator and kept under this version's probe, so a difference is the service's. Rates are medians of
-// rounds in which the sides change places; a machine that others use moves single rounds by a fifth.
+// Both are asked by this version's generator and kept under this version's probe, so a difference is the service's. Both are up and
+// asked in short rounds, since a machine moves by a fifth from one minute to the next; rates are medians of rounds.
 
 import { resolve } from 'node:path'
 import type { Plan } from '../plan.ts'
@@ -9,7 +9,9 @@ import type { Row } from '../row.ts'
 import { makeFolder, removeFolder, startService } from '../service.ts'
 import * as sides from '../sides.ts'
 
-const rounds = 3
+const rounds = 10
+/** Of the time for one measure. */
+const share = 0.4
 const pieces: readonly sides.Piece[] = [
   sides.login,
   sides.reading,
@@ -29,21 +31,22 @@ export async function beforeSection(plan: Plan): Promise<Row[]> {
     sides.side('before', async () => [await startService(folders[0], {}, [], [], main)]),
     sides.side('now', async () => [await startService(folders[1])]),
   ]
-  const sums = pieces.map(() => both.map(sides.nothing))
+  const rows: Row[] = []
   try {
-    for (let round = 0; round < rounds; round++) {
-      for (const index of round % 2 === 0 ? [0, 1] : [1, 0]) {
-        const side = both[index] as sides.Side
-        await sides.open(side)
-        for (const [at, piece] of pieces.entries())
-          await sides.measurePiece(piece, side, plan.ms / 2, sums[at]?.[index] as sides.Measured)
-        process.stderr.write(
-          `  ${side.name}: ${sums.map(both => Math.round(both[index]?.rates.at(-1) ?? 0)).join(', ')}\n`,
-        )
-        await sides.close(side)
+    for (const side of both) await sides.open(side)
+    for (const piece of pieces) {
+      const sums = both.map(sides.nothing)
+      for (const side of both) await sides.warmUp(piece, side)
+      for (let round = 0; round < rounds; round++) {
+        for (const index of round % 2 === 0 ? [0, 1] : [1, 0])
+          await sides.measure(piece, both[index] as sides.Side, plan.ms * share, sums[index] as sides.Measured)
       }
+      const row = rowOf(piece, sums)
+      process.stderr.write(`  ${row.what}: ${Math.round(row.figure)} of ${Math.round(row.bound?.value ?? 0)}\n`)
+      rows.push(row)
     }
-    return pieces.map((piece, at) => rowOf(piece, sums[at] as sides.Measured[]))
+    for (const side of both) await sides.close(side)
+    return rows
   } finally {
     for (const folder of folders) removeFolder(folder)
   }

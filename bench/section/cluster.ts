@@ -84,34 +84,25 @@ function startNode(database: Cluster, nats: Nats, folder: string, name: string):
   })
 }
 
-interface Sum extends Measured {
-  engine: number
-}
-
 /** Services that wait beside the measured one cost it half of its rate: each side runs alone, in turn. */
 async function measureAll(sides: readonly Side[], database: Cluster, ms: number): Promise<Row[]> {
-  const sums = wanted.map(() => sides.map((): Sum => ({ ...nothing(), engine: 0 })))
-  for (let round = 0; round < rounds; round++) {
-    for (const [index, side] of sides.entries()) {
-      await open(side)
-      for (const [at, [piece]] of wanted.entries()) await measure(piece, side, database, ms, sums[at]?.[index] as Sum)
-      await close(side)
-    }
-  }
-  return wanted.flatMap(([piece, least], at) => rowsOf(piece, least, sides, sums[at] as Sum[]))
-}
-
-async function measure(piece: Piece, side: Side, database: Cluster, ms: number, sum: Sum): Promise<void> {
   const engine = () => {
     const [postmaster = ''] = readFileSync(join(database.folder, 'data', 'postmaster.pid'), 'utf8').split('\n')
     return treeCpuSeconds(Number(postmaster))
   }
-  let before = 0
-  await measurePiece(piece, side, ms, sum, { used: engine, begin: () => (before = engine()) })
-  sum.engine += engine() - before
+  const sums = wanted.map(() => sides.map(nothing))
+  for (let round = 0; round < rounds; round++) {
+    for (const [index, side] of sides.entries()) {
+      await open(side)
+      for (const [at, [piece]] of wanted.entries())
+        await measurePiece(piece, side, ms, sums[at]?.[index] as Measured, engine)
+      await close(side)
+    }
+  }
+  return wanted.flatMap(([piece, least], at) => rowsOf(piece, least, sides, sums[at] as Measured[]))
 }
 
-function rowsOf(piece: Piece, least: number, sides: readonly Side[], sums: readonly Sum[]): Row[] {
+function rowsOf(piece: Piece, least: number, sides: readonly Side[], sums: readonly Measured[]): Row[] {
   const [bound] = sums.map(({ done, seconds }) => done / seconds)
   return sums.map(({ done, seconds, own, engine, p99 }, index) => ({
     ...{ what: `${piece.what}: ${sides[index]?.name}`, figure: done / seconds, unit: '/s' },
