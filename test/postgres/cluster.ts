@@ -1,10 +1,21 @@
 // A PostgreSQL of the test run's own: one cluster in a temporary folder on a socket there, made when the run begins, with a
 // template that has the tables. Each test file asks for a database of its own.
 //
-// It never runs as root, which the server refuses; nothing is synced unless `durable` is asked for.
+// It never runs as root, which the server refuses; nothing is synced unless `durable` is asked for. What a run that was killed left
+// behind the next one removes.
 
 import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs'
 import type { Socket } from 'node:net'
 import { freemem, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -50,6 +61,47 @@ function roomyFolder(): string {
   return Math.min(bavail * bsize, freemem()) < memory.bytesMin ? tmpdir() : memory.folder
 }
 
+/** Of a cluster's folder, before the number of the process that made it and what tells it from its others. */
+const folderPrefix = 'teal-postgres-'
+
+/** Removes clusters of this user whose makers have ended and did not stop them, and ends their servers. */
+function removeLeft(): void {
+  for (const parent of new Set([tmpdir(), ...(existsSync(memory.folder) ? [memory.folder] : [])])) {
+    for (const name of readdirSync(parent).filter(each => each.startsWith(folderPrefix))) {
+      const maker = Number(/^(\d+)-/.exec(name.slice(folderPrefix.length))?.[1])
+      const folder = join(parent, name)
+      if (Number.isNaN(maker) || isRunning(maker) || !isOwn(folder)) continue
+      const server = serverOf(join(folder, 'data'))
+      // It ends at once, with all it has started.
+      if (server !== undefined) process.kill(server, 'SIGQUIT')
+      rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
+
+/** Another run may remove it meanwhile. */
+function isOwn(folder: string): boolean {
+  return lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.()
+}
+
+/** The server that runs in that data directory; its number alone may be another's by now. */
+function serverOf(data: string): number | undefined {
+  try {
+    const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
+    return readlinkSync(`/proc/${pid}/cwd`) === data ? pid : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** Makes and starts one. */
 export async function startCluster({
   durable = false,
@@ -59,8 +111,9 @@ export async function startCluster({
 }: ClusterOptions = {}): Promise<Cluster> {
   const programs = serverPrograms()
   if (programs === undefined) throw new Error('PostgreSQL is not installed (apt-get install postgresql)')
-  const folder =
-    there === undefined ? mkdtempSync(join(inMemory ? roomyFolder() : tmpdir(), 'teal-postgres-')) : dirname(there)
+  removeLeft()
+  const parent = inMemory ? roomyFolder() : tmpdir()
+  const folder = there === undefined ? mkdtempSync(join(parent, `${folderPrefix}${process.pid}-`)) : dirname(there)
   chmodSync(folder, 0o777)
   const data = there ?? join(folder, 'data')
   const make = ['-D', data, '-U', 'teal', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync']
