@@ -77,6 +77,8 @@ export const limits = {
     messageBytesMax: 64 * mib,
     /** Received bytes kept in memory before they go to a file of their own. */
     spillBytes: 1 * mib,
+    /** The same of all messages that come in on a thread; beyond it a file is made once there are `chunkBytes` of one. */
+    comingBytesMax: 128 * mib,
     /** Chunk in which bodies are streamed in and out. */
     chunkBytes: 256 * kib,
     /** A leaf part from this size on is stored once under its hash. */

@@ -40,7 +40,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
 const module = /^src\/(\w+)\/protocol\.ts$/
 
 /** What a worker may not take from the store: the main thread's ends of what it shares with workers. */
-const mainStore = ['writer/writer', 'folder/cache', 'bodies/bodies']
+const mainStore = ['writer/writer', 'folder/cache', 'bodies/bodies', 'bodies/intake']
 
 /** Package -> the only files (or folder) that may import it. */
 const doors: Readonly<Record<string, string>> = {

@@ -3,6 +3,7 @@
 // The socket is paused while more waits than the window allows and nobody takes it. What is held counts against one
 // sum for all requests (`Held`), so that many large uploads at once are refused instead of filling the memory.
 
+import { Pieces } from '#lib/bytes/pieces.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 
@@ -42,7 +43,7 @@ export class Body {
   readonly #tap: Tap
   readonly #held: Held
   readonly #bytesMax: number
-  readonly #chunks: Buffer[] = []
+  readonly #chunks = new Pieces()
   #mode: Mode = 'waiting'
   #waiting = 0
   #received = 0
@@ -108,8 +109,7 @@ export class Body {
     this.#resume()
     while (!this.#complete && this.#failure === null) await this.#sleep()
     if (this.#failure !== null) throw this.#failure
-    const [first] = this.#chunks
-    return this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#waiting)
+    return this.#chunks.whole()
   }
 
   async *stream(): AsyncGenerator<Buffer> {
@@ -163,6 +163,6 @@ export class Body {
   #release(): void {
     this.#held.give(this.#waiting)
     this.#waiting = 0
-    this.#chunks.length = 0
+    this.#chunks.take()
   }
 }

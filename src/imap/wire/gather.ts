@@ -4,6 +4,7 @@
 // never invited, and one that comes uninvited is thrown away or the session ends; a literal that is a message is not read here
 // but left on the wire for whoever stores it. Parsing is the decoder's.
 
+import { Pieces } from '#lib/bytes/pieces.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { type Connection, LongLine } from '#net/connection.ts'
@@ -153,9 +154,7 @@ export async function take(
 }
 
 async function readLiteral(connection: Connection, size: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  await take(connection, size, chunk => {
-    chunks.push(chunk)
-  })
-  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+  const pieces = new Pieces()
+  await take(connection, size, chunk => pieces.push(chunk))
+  return pieces.whole()
 }

@@ -4,28 +4,23 @@
 // Small values are rows of the one database, large ones files (limits.body.inlineBytesMax), or objects where the database is behind
 // an address (objects/parts.ts), packed with zstd level 1 and no dictionary: what that rests on is in bench/NOTES.md, Where bodies lie.
 
-import assert from 'node:assert'
-import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { LineEnds, MessageLineEnds } from '#mail/mime/line-end.ts'
-import type { MimePart } from '#mail/mime/mime.ts'
-import { scanInSlices } from '#mail/mime/scanning.ts'
+import { LineEnds } from '#mail/mime/line-end.ts'
 import type { Reader } from '../engine/reader.ts'
 import { BodyCache } from './cache.ts'
 import { type BodyCheck, checkBodies } from './check.ts'
 import { BodyFiles } from './files.ts'
-import { type Cut, cutBody, type Source } from './format/cut.ts'
-import { identityOf } from './format/identity.ts'
 import { readBodies } from './format/run.ts'
+import { Intake, type Received } from './intake.ts'
 import { type Keep, type KeptPlace, keepOf } from './keep.ts'
 import { openObjects } from './objects/parts.ts'
 import type { ObjectStore } from './objects/store.ts'
 import { BodyProof } from './proof.ts'
 import { type Body, isNamed, readBody } from './read.ts'
-import { closeSpill, disk, openSpill, readFile, type Spill, writeAll } from './spill.ts'
 import { BodyThread } from './thread.ts'
-import type { BodyRow } from './writes.ts'
+
+export type { Intake, Received }
 
 /** Files looked up in one go by `sweep`. */
 const sweepNames = 500
@@ -42,6 +37,8 @@ export class Bodies {
   readonly #keep: Keep
   readonly #opened = new BodyCache(limits.body.cacheBytesMax)
   readonly #thread: BodyThread
+  /** Of all messages on their way in, what is in no file. */
+  readonly #coming = { bytes: 0 }
   /** Whether bodies can be read, for who announces how long they are. */
   readonly proof: BodyProof
 
@@ -82,12 +79,12 @@ export class Bodies {
    * than that (mail/mime/line-end.ts).
    */
   intake(bytesMax: number = limits.body.messageBytesMax): Intake {
-    return new Intake(this.#files, this.#keep, bytesMax, new LineEnds())
+    return new Intake(this.#files, this.#keep, bytesMax, this.#coming, new LineEnds())
   }
 
   /** Takes in something that is no message: every byte stays as it is. */
   intakeExact(bytesMax: number): Intake {
-    return new Intake(this.#files, this.#keep, bytesMax, null)
+    return new Intake(this.#files, this.#keep, bytesMax, this.#coming, null)
   }
 
   /** Takes in a message that is in memory already. */
@@ -180,220 +177,5 @@ export class Bodies {
       if (faults.length >= faultsMax) break
     }
     return faults
-  }
-}
-
-/**
- * One message on its way in. Await what `write` returns before writing more, so that memory stays bounded; then `finish`
- * or, when it failed or is not wanted, `abort`.
- */
-export class Intake {
-  readonly #files: BodyFiles
-  readonly #keep: Keep
-  readonly #bytesMax: number
-  readonly #ends: LineEnds | null
-  /** Line feeds without CR so far. */
-  #bare = 0
-  #size = 0
-  /** What has come and is not in a file. */
-  #held: Buffer[] = []
-  #heldBytes = 0
-  #spill: Spill | null = null
-  #flushed: Promise<void> = Promise.resolve()
-
-  /** @param ends null where line ends stay as they are */
-  constructor(files: BodyFiles, keep: Keep, bytesMax: number, ends: LineEnds | null) {
-    this.#files = files
-    this.#keep = keep
-    this.#bytesMax = bytesMax
-    this.#ends = ends
-  }
-
-  /** Bytes taken so far. */
-  get size(): number {
-    return this.#size
-  }
-
-  /**
-   * Takes the next bytes, which must not change afterwards.
-   *
-   * @throws Fault MessageTooLarge, StorageUnavailable
-   */
-  write(chunk: Buffer): void | Promise<void> {
-    this.#size += chunk.length
-    if (this.#size > this.#bytesMax) throw new Fault('MessageTooLarge')
-    if (this.#ends !== null) this.#bare += this.#ends.count(chunk)
-    this.#held.push(chunk)
-    this.#heldBytes += chunk.length
-    const most = this.#spill === null ? limits.body.spillBytes : limits.body.chunkBytes
-    if (this.#heldBytes > most) return this.#flush()
-  }
-
-  /**
-   * The whole message.
-   *
-   * @throws Fault StorageUnavailable
-   */
-  async finish(): Promise<Received> {
-    await this.#flushed
-    if (this.#spill === null) {
-      const taken = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held, this.#size)
-      this.#held = []
-      const { message, root } = await this.#mended(taken, await scanInSlices(taken))
-      const source: Source = { size: message.length, read: (start, end) => message.subarray(start, end) }
-      return disk(() => Received.cut({ source, root }, this.#files, this.#keep, null))
-    }
-    await this.#flush()
-    return disk(async () => {
-      const { spill, size, root } = await this.#mendedSpill(this.#spill as Spill, (this.#spill as Spill).scanner.end())
-      const source: Source = { size, read: (start, end, into) => readFile(spill.file, start, end, into) }
-      return Received.cut({ source, root }, this.#files, this.#keep, spill)
-    })
-  }
-
-  /** The same with every line end as it must be. Where parts stand is known only now, so it is read once more. */
-  async #mended(message: Buffer, root: MimePart): Promise<{ message: Buffer; root: MimePart }> {
-    if (this.#bare === 0) return { message, root }
-    const mended = new MessageLineEnds(root).mend(message)
-    this.#refuseGrown(mended.length)
-    return mended === message ? { message, root } : { message: mended, root: await scanInSlices(mended) }
-  }
-
-  /** The same for a message in a file: a second file takes its place. */
-  async #mendedSpill(spill: Spill, root: MimePart): Promise<{ spill: Spill; size: number; root: MimePart }> {
-    if (this.#bare === 0) return { spill, size: this.#size, root }
-    const ends = new MessageLineEnds(root)
-    const mended = await openSpill(this.#files)
-    let size = 0
-    try {
-      for (let at = 0; at < this.#size; at += limits.body.chunkBytes) {
-        const piece = ends.mend(readFile(spill.file, at, Math.min(this.#size, at + limits.body.chunkBytes)))
-        mended.scanner.write(piece)
-        await writeAll(mended.file, [piece])
-        size += piece.length
-        this.#refuseGrown(size)
-      }
-    } catch (error) {
-      await closeSpill(this.#files, mended)
-      throw error
-    }
-    this.#spill = mended
-    await closeSpill(this.#files, spill)
-    return { spill: mended, size, root: mended.scanner.end() }
-  }
-
-  #refuseGrown(size: number): void {
-    if (size > Math.max(this.#bytesMax, limits.body.messageBytesMax)) throw new Fault('MessageTooLarge')
-  }
-
-  /** Forgets it. Does nothing after `finish` went well; that is for `Received.discard`. */
-  async abort(): Promise<void> {
-    this.#held = []
-    const spill = this.#spill
-    this.#spill = null
-    if (spill !== null && !spill.taken) await closeSpill(this.#files, spill)
-  }
-
-  /** One after the other; after one that failed all fail. */
-  #flush(): Promise<void> {
-    this.#flushed = this.#flushed.then(() => disk(() => this.#spillHeld()))
-    this.#flushed.catch(() => {})
-    return this.#flushed
-  }
-
-  async #spillHeld(): Promise<void> {
-    const held = this.#held
-    this.#held = []
-    this.#heldBytes = 0
-    this.#spill ??= await openSpill(this.#files)
-    for (const chunk of held) this.#spill.scanner.write(chunk)
-    await writeAll(this.#spill.file, held)
-  }
-}
-
-type Cutting = { readonly source: Source; readonly root: MimePart }
-
-/** A message that has arrived whole and is not stored yet. `discard` it when every unit that refers to it is settled. */
-export class Received implements Source {
-  readonly size: number
-  /** The message as a whole. */
-  readonly root: Omit<MimePart, 'children'>
-  readonly #source: Source
-  readonly #files: BodyFiles
-  readonly #cut: Cut
-  #tree: MimePart | null
-  #spill: Spill | null
-
-  private constructor(source: Source, root: MimePart, files: BodyFiles, cut: Cut, spill: Spill | null) {
-    this.size = source.size
-    const { children: _, ...whole } = root
-    this.root = whole
-    this.#tree = root
-    this.#source = source
-    this.#files = files
-    this.#cut = cut
-    this.#spill = spill
-  }
-
-  /** For `Intake`. */
-  static async cut({ source, root }: Cutting, files: BodyFiles, keep: Keep, spill: Spill | null): Promise<Received> {
-    const cut = await cutBody(source, root, files)
-    try {
-      const parts = await keep(cut.row.parts)
-      if (spill !== null) spill.taken = true
-      return new Received(source, root, files, { ...cut, row: { ...cut.row, parts } }, spill)
-    } catch (error) {
-      for (const path of cut.scratch) files.removeScratch(path)
-      throw error
-    }
-  }
-
-  /** The tree of its parts, for the one who works out what is to be known of them: it is not kept beside that. */
-  takeTree(): MimePart {
-    const tree = this.#tree
-    assert(tree !== null, 'the parts of a message are worked out once')
-    this.#tree = null
-    return tree
-  }
-
-  /** Bytes from `start` to `end`. Do not change them; ask for some chunks at most. */
-  read(start: number, end: number): Buffer {
-    return this.#source.read(Math.max(0, start), Math.min(this.size, end))
-  }
-
-  /** The same as a stream of buffers of at most limits.body.chunkBytes. */
-  async *stream(start = 0, end = this.size): AsyncGenerator<Buffer> {
-    const to = Math.min(this.size, end)
-    for (let at = Math.max(0, start); at < to; at += limits.body.chunkBytes) {
-      yield this.read(at, Math.min(to, at + limits.body.chunkBytes))
-    }
-  }
-
-  /**
-   * The row for `bodyAdd` under the number `num`, and the bytes it carries. It may be used by any number of units: the
-   * first to be stored stores it, the others count themselves in.
-   */
-  bodyRow(num: number): { row: BodyRow; weight: number } {
-    const { row } = this.#cut
-    const weight = row.parts.reduce((sum, part) => sum + part.data.length + 100, row.skeleton.length + 100)
-    return { row: { num, ...row }, weight }
-  }
-
-  /** What the message has in common with its copies that came by other ways, and with nothing else (format/identity.ts). */
-  identity(): string {
-    return identityOf(this.root.header, this.#cut)
-  }
-
-  /** SHA-256 of the content of the leaf whose body starts at `start`, where it is stored without its base64. */
-  contentHash(start: number): Uint8Array | null {
-    return this.#cut.contents.get(start) ?? null
-  }
-
-  /** Removes what lies in scratch. */
-  async discard(): Promise<void> {
-    for (const path of this.#cut.scratch) this.#files.removeScratch(path)
-    const spill = this.#spill
-    this.#spill = null
-    if (spill !== null) await closeSpill(this.#files, spill)
   }
 }

@@ -380,6 +380,49 @@ test('an intake over its cap is refused, one that is aborted leaves nothing', as
   expect(filesOf('tmp')).toEqual([])
 })
 
+test('a message that comes a byte at a time is held in few pieces', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const used = () => {
+    collect()
+    collect()
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    return heapUsed + arrayBuffers
+  }
+  const intake = bodies.intake()
+  const before = used()
+  const size = limits.body.spillBytes / 4
+  // As they come from a socket: each with memory of its own.
+  for (let at = 0; at < size; at++) await intake.write(Buffer.allocUnsafeSlow(1).fill(65 + (at % 26)))
+  expect(used() - before).toBeLessThan(20 * size)
+  const received = await intake.finish()
+  expect(received.size).toBe(size)
+  expect(received.read(24, 28).toString()).toBe('YZAB')
+  await received.discard()
+})
+
+test('where many messages are on their way in at once, each goes to a file sooner', async () => {
+  const files = () => readdirSync(join(dir, 'tmp')).length
+  const chunk = Buffer.alloc(limits.body.spillBytes - 10, 65)
+  const most = Math.floor(limits.body.comingBytesMax / chunk.length)
+  const intakes = Array.from({ length: most }, () => bodies.intake())
+  for (const intake of intakes) await intake.write(chunk)
+  expect(files()).toBe(0)
+  const late = bodies.intake()
+  await late.write(chunk)
+  expect(files()).toBe(1)
+  await late.write(chunk)
+  await late.abort()
+  for (const [at, intake] of intakes.entries()) {
+    if (at > 0) await intake.abort()
+    else await (await intake.finish()).discard()
+  }
+  const small = bodies.intake()
+  await small.write(chunk)
+  expect(files()).toBe(0)
+  await small.abort()
+})
+
 test('a large message is received, stored and read within some chunks of memory', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
