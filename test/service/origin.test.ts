@@ -270,6 +270,7 @@ describe('what follows', () => {
     ],
     ['two policies are none', 'two.test', 'two.test', '', '250'],
     ['what cannot be read is none', 'odd.test', 'odd.test', 'p=burn', '250'],
+    ['a share that is no number is none', 'share.test', 'share.test', 'p=reject; pct=all', '550'],
   ])('%s: %s', async (_, domain, where, policy, code) => {
     dns.texts.set(
       `_dmarc.${where}`,

@@ -317,7 +317,8 @@ class Sender implements Relay {
       if (ways.length === 0) return recipients.map(hindered)
       const attempts = await this.#submit(message, recipients, ways, opened, signal)
       // A host that is out of reach for now may keep what the others do not.
-      return attempts.map(one => (obstacle.startsWith('4') && one.response === requireTlsMissing ? hindered(one) : one))
+      const passes = ({ response, failure }: Attempt) => response === requireTlsMissing || failure === 'blocked'
+      return attempts.map(one => (obstacle.startsWith('4') && passes(one) ? hindered(one) : one))
     } catch (error) {
       if (error instanceof NoMailHost)
         return recipients.map(({ target }) => failed(target, 'unresolved', error.status, error.message))
@@ -360,17 +361,17 @@ class Sender implements Relay {
     let last: MailFailed | undefined
     let at: string | undefined
     for (const route of ways) {
-      at = route.host
       try {
         const sent = await this.#sessions.send(route, envelope, () => opened.bytes(), signal)
         return recipients.map(recipient => bySent(recipient, sent, route.host))
       } catch (error) {
-        if (error instanceof NotConnected) last = error.failed
-        else if (error instanceof MailFailed && error.status === null) last = error
-        else if (error instanceof MailFailed)
-          return recipients.map(recipient => byRefusal(recipient, error, route.host))
-        else throw error
-        if (last.unfit) unfit += 1
+        const failure = error instanceof NotConnected ? error.failed : error
+        if (!(failure instanceof MailFailed)) throw error
+        if (failure === error && failure.status !== null)
+          return recipients.map(recipient => byRefusal(recipient, failure, route.host))
+        // That one leads inside ends nothing while another is out of reach for now.
+        if (last === undefined || failure.failure !== 'blocked') [last, at] = [failure, route.host]
+        if (failure.unfit) unfit += 1
         if (signal.aborted) break
       }
     }

@@ -72,7 +72,7 @@ export class RelaySessions {
         if (!(error instanceof MailFailed) || error.status !== null || error.unfit || signal.aborted) throw error
       }
     }
-    return this.#transact(key, await this.#open(route, signal), envelope, message, signal)
+    return this.#transact(key, await this.#reach(route, signal), envelope, message, signal)
   }
 
   /** Closes what nobody uses. */
@@ -81,6 +81,19 @@ export class RelaySessions {
     for (const all of this.#idle.values()) for (const kept of all) this.#end(kept)
     this.#idle.clear()
     this.#count = 0
+  }
+
+  /** Encrypted if it can be: where TLS is offered and fails, without (RFC 7435 3), which anybody on the way could bring about as well. */
+  async #reach(route: MailRoute, signal: AbortSignal): Promise<Kept> {
+    try {
+      return await this.#open(route, signal)
+    } catch (error) {
+      const broken = error instanceof NotConnected && error.failed.failure === 'tls' && !signal.aborted
+      if (!broken || route.tls !== 'opportunistic' || route.auth !== undefined) throw error
+      // What was wrong is told already.
+      const { policy: _, ...plain } = route
+      return await this.#open({ ...plain, tls: 'none' }, signal)
+    }
   }
 
   async #open(route: MailRoute, signal: AbortSignal): Promise<Kept> {

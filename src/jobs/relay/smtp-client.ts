@@ -108,8 +108,14 @@ export class MailFailed extends Error {
   /** Of the session that was not made. */
   readonly facts: SessionFacts
 
-  constructor(error: unknown, ends: Pick<SessionFacts, 'local' | 'remote'> = { local: '', remote: '' }) {
-    const flaw = error instanceof Unproven ? error.flaw : tlsFlawOf(error)
+  /** @param handshake whether it came about while TLS was turned on */
+  constructor(
+    error: unknown,
+    ends: Pick<SessionFacts, 'local' | 'remote'> = { local: '', remote: '' },
+    handshake = false,
+  ) {
+    const found = error instanceof Unproven ? error.flaw : tlsFlawOf(error)
+    const flaw = found ?? (handshake ? 'validation-failure' : undefined)
     const { responseCode, response, rejectedErrors, message } = error as Partial<SmtpError> & { message?: string }
     super(message ?? 'the message was not sent', { cause: error })
     this.unfit = error instanceof Unfit
@@ -208,8 +214,9 @@ export class MailSession {
       }
       return session
     } catch (error) {
+      const { upgrading } = session.#connection as unknown as { readonly upgrading: boolean }
       session.close()
-      throw new MailFailed(error, ends)
+      throw new MailFailed(error, ends, upgrading)
     }
   }
 

@@ -40,9 +40,9 @@ export class Ways {
   readonly #dane: DaneHosts | undefined
 
   constructor(options: WaysOptions) {
-    const { names, resolveMx, dane, port } = options
+    const { names, resolveMx, dane, port, hostname } = options
     this.#options = options
-    this.#hosts = new MailHosts(resolveMx === undefined ? askNames(names.ask) : askResolver(resolveMx))
+    this.#hosts = new MailHosts(resolveMx === undefined ? askNames(names.ask) : askResolver(resolveMx), hostname)
     this.#dane = dane ? new DaneHosts(names.ask, port) : undefined
     options.metrics?.remembers('mail-hosts', () => this.#hosts.size)
     options.metrics?.remembers('tlsa', () => this.#dane?.size ?? 0)
@@ -56,8 +56,6 @@ export class Ways {
   async to(domain: string, demand: Demand): Promise<FoundWays> {
     if (domain === '') throw new NoMailHost(domain, '5.1.2 Not a domain')
     const { hosts, secure } = await this.#hosts.find(domain)
-    // RFC 5321 5.1: mail for us that we do not know would come back for ever.
-    if (hosts.includes(this.#options.hostname.toLowerCase())) throw new NoMailHost(domain, '5.4.6 Leads back here')
     if (demand === 'any') {
       return { ways: hosts.map(host => hostRoute(host, 'opportunistic', this.#options)), obstacle: '' }
     }

@@ -104,7 +104,9 @@ function read(text: string, field: HeaderField, hashes: BodyHashes): Written | u
   if (!asciiLines.test(value)) return undefined
   const tags = tagsIn(value)
   if (tags === undefined || tags.v !== '1') return undefined
-  const { a: algorithm, d: domain = '', s: selector = '', c = 'simple', t = '0', x, h = '', at, until } = tags
+  const { a: algorithm, d: domain = '', s: selector = '', c = 'simple', t = '0', x, h = '', i, q, at, until } = tags
+  if (i !== undefined && !i.toLowerCase().endsWith(`@${domain.toLowerCase()}`)) return undefined
+  if (q !== undefined && q !== 'dns/txt') return undefined
   if (algorithm !== 'rsa-sha256' && algorithm !== 'ed25519-sha256') return undefined
   if (!domainName.test(domain) || !selectorName.test(selector) || !seconds.test(t)) return undefined
   if (x !== undefined && !(seconds.test(x) && Number(x) > Number(t) && Number(x) * 1000 > now())) return undefined

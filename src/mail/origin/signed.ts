@@ -12,7 +12,7 @@ import { Header } from '../header/header.ts'
 import { authorsOf } from './authors.ts'
 import { BodyHashes } from './body-hashes.ts'
 import { plainSigned } from './plain-signed.ts'
-import type { Signed } from './signature.ts'
+import type { Signature, Signed } from './signature.ts'
 import type { SignerKeys } from './signer-keys.ts'
 
 /** A message as it is looked at: line ends are CR LF. */
@@ -62,11 +62,28 @@ async function verifyAll(header: Buffer, hashes: BodyHashes, keys: SignerKeys): 
     verifier.headers = headers
     await hashes.fill()
     await verifier.finalChunk()
-    const { headerFrom, fromFields, results, arc } = verifier
+    const { headerFrom, fromFields, arc } = verifier
+    const results = verifier.results.map(lawful)
     return { headerFrom, fromFields, authors: authorsOf(headerFrom, headers), results, arc, headers }
   } catch {
     return undefined
   }
+}
+
+/** What the library only warns of, and RFC 6376 lets prove nothing (3.6.1 of `t=s`, 6.1.1). */
+const unlawful: Readonly<Record<string, string>> = {
+  'identity-domain': 'domain mismatch',
+  'invalid-v': 'incompatible version',
+  'query-method': 'unsupported query method',
+  ...Object.fromEntries(['v', 'bh', 'h'].map(tag => [`missing-${tag}`, 'signature missing required tag'])),
+}
+
+function lawful(result: Signature): Signature {
+  const { warnings = [] } = result.status as { readonly warnings?: readonly string[] }
+  const comment = warnings.map(warning => unlawful[warning]).find(reason => reason !== undefined)
+  if (comment === undefined || result.status.result !== 'pass') return result
+  const status = { ...result.status, result: 'neutral', comment }
+  return { ...result, status, info: signatureChecks().formatAuthHeaderRow('dkim', status, { strict: false }) }
 }
 
 /** The library's verifier with body hashes of ours; one class for all messages. */

@@ -321,10 +321,11 @@ function named({ parsed }: ParsedFields, wanted: (key: string) => boolean): bool
   return parsed.some(({ key }) => key !== null && wanted(key))
 }
 
-/** RFC 9989 knows `pct` no more; domains that still say it mean it. */
+/** RFC 9989 knows `pct` no more; domains that still say it mean it. What is no number counts as not said (RFC 7489 6.3). */
 function percentOf(response: object): number {
-  const { pct } = (response as { readonly record?: { readonly pct?: unknown } }).record ?? {}
-  return typeof pct === 'number' && pct >= 0 && pct < 100 ? pct : 100
+  const { rr } = response as { readonly rr?: unknown }
+  const percent = /(?:^|;)\s*pct\s*=\s*(\d{1,3})\s*(?:;|$)/i.exec(String(rr ?? ''))?.[1]
+  return percent === undefined ? 100 : Math.min(100, Number(percent))
 }
 
 /** Whether two domains belong to one organization, so that what is proven for one is for the other (relaxed alignment). */

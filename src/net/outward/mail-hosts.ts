@@ -38,10 +38,13 @@ export class NoMailHost extends Error {
 
 export class MailHosts {
   readonly #ask: AskMx
+  readonly #own: string
   readonly #known = new Map<string, { found: FoundHosts | NoMailHost; until: number }>()
 
-  constructor(ask: AskMx) {
+  /** @param own name of this service */
+  constructor(ask: AskMx, own = '') {
     this.#ask = ask
+    this.#own = own.toLowerCase()
   }
 
   /** Domains whose hosts are remembered. */
@@ -69,7 +72,7 @@ export class MailHosts {
 
   async #look(domain: string): Promise<FoundHosts | NoMailHost> {
     const { records, exists, secure } = await this.#ask(domain)
-    const hosts = hostsOf(domain, records, exists)
+    const hosts = hostsOf(domain, records, exists, this.#own)
     const found = hosts instanceof NoMailHost ? hosts : { hosts, secure }
     this.#known.delete(domain)
     this.#known.set(domain, { found, until: now() + limits.outbound.routeMs })
@@ -79,16 +82,26 @@ export class MailHosts {
   }
 }
 
-function hostsOf(domain: string, records: readonly MxRecord[], exists: boolean): readonly string[] | NoMailHost {
+function hostsOf(
+  domain: string,
+  records: readonly MxRecord[],
+  exists: boolean,
+  own: string,
+): readonly string[] | NoMailHost {
   if (!exists) return new NoMailHost(domain, '5.1.2 There is no such domain')
+  const all = records.map(({ exchange, priority }) => ({ host: exchange.replace(/\.$/, '').toLowerCase(), priority }))
   // RFC 7505: a lone MX of "." says that the domain takes no mail.
-  const named = records.filter(({ exchange }) => exchange !== '' && exchange !== '.')
+  const named = all.filter(({ host }) => host !== '')
   if (records.length > 0 && named.length === 0) return new NoMailHost(domain, '5.1.10 The domain takes no mail', 556)
   // Without MX records the domain's own address counts (RFC 5321 5.1).
-  if (named.length === 0) return [domain]
-  const mixed = named.map(record => ({ ...record, order: jitter() }))
+  if (named.length === 0) named.push({ host: domain, priority: 0 })
+  // RFC 5321 5.1: mail that we do not know would come back for ever from us, and from hosts that hand it on to us.
+  const ours = Math.min(...named.filter(({ host }) => host === own).map(({ priority }) => priority))
+  const others = named.filter(({ priority }) => priority < ours)
+  if (others.length === 0) return new NoMailHost(domain, '5.4.6 Leads back here')
+  const mixed = others.map(record => ({ ...record, order: jitter() }))
   mixed.sort((one, other) => one.priority - other.priority || one.order - other.order)
-  return mixed.slice(0, limits.outbound.hostsMax).map(({ exchange }) => exchange.replace(/\.$/, '').toLowerCase())
+  return mixed.slice(0, limits.outbound.hostsMax).map(({ host }) => host)
 }
 
 /** Asks name servers. */

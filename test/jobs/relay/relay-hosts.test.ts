@@ -24,6 +24,7 @@ let core: Core
 let relay: Relay
 let sink: Sink
 let hanging: Server
+const broken: Server[] = []
 
 const coded = (code: string) => Object.assign(new Error(code), { code })
 const resolveMx = async (domain: string) => {
@@ -32,6 +33,16 @@ const resolveMx = async (domain: string) => {
   if (domain === 'broken.test') throw coded('ESERVFAIL')
   if (domain === 'inside.test') return [{ exchange: '10.0.0.1', priority: 0 }]
   if (domain === 'own.test') return [{ exchange: 'our.test', priority: 0 }]
+  if (domain === 'half.test') {
+    const hosts = ['127.0.0.9', '10.0.0.1']
+    return hosts.map((exchange, at) => ({ exchange, priority: 10 * at }))
+  }
+  if (domain === 'second.test') {
+    const hosts = ['127.0.0.1', 'Our.test.', '127.0.0.9']
+    return hosts.map((exchange, at) => ({ exchange, priority: 10 * at }))
+  }
+  if (domain.endsWith('tls.test'))
+    return [{ exchange: domain === 'odd-tls.test' ? '127.0.0.4' : '127.0.0.5', priority: 0 }]
   if (domain === 'hang.test') return [{ exchange: '127.0.0.3', priority: 0 }]
   return [
     { exchange: '127.0.0.1', priority: 20 },
@@ -44,6 +55,7 @@ beforeAll(async () => {
   // Takes connections and says nothing, at the same port of another address.
   hanging = createServer(() => {})
   await new Promise<void>(resolve => hanging.listen(sink.port, '127.0.0.3', () => resolve()))
+  broken.push(await brokenTls('127.0.0.4', 'HTTP/1.1 400 Bad Request\r\n'), await brokenTls('127.0.0.5', ''))
   const flags = { dataDir: dir, hostname: 'our.test', network: { allowPrivate: ['127.0.0.0/8'] } }
   core = await openCore(loadConfig({ flags }), makeLog('silent'))
   await core.settings.apply('const:sender:defer_times', '1s, 1s')
@@ -75,11 +87,41 @@ beforeAll(async () => {
 afterEach(async () => expect(await checkStore(core.read)).toEqual([]))
 afterAll(async () => {
   hanging.close()
+  for (const one of broken) one.close()
   await relay.close()
   await core.close()
   await sink.close()
   rmSync(dir, { recursive: true, force: true })
 })
+
+/** A mail server at the same port that offers TLS and then says something else, or goes away. */
+async function brokenTls(address: string, instead: string): Promise<Server> {
+  const server = createServer(socket => {
+    let body = false
+    let over = false
+    socket.on('error', () => {})
+    socket.write('220 broken\r\n')
+    socket.on('data', chunk => {
+      const line = chunk.toString('latin1')
+      if (over) socket.end(instead)
+      else if (body && line.endsWith('\r\n.\r\n')) {
+        body = false
+        taken.push(line)
+        socket.write('250 taken\r\n')
+      } else if (/^EHLO/i.test(line)) socket.write('250-broken\r\n250 STARTTLS\r\n')
+      else if (/^STARTTLS/i.test(line)) {
+        over = true
+        socket.write('220 go ahead\r\n')
+      } else if (/^DATA/i.test(line)) {
+        body = true
+        socket.write('354 go on\r\n')
+      } else if (!body) socket.write('250 ok\r\n')
+    })
+  })
+  await new Promise<void>(resolve => server.listen(sink.port, address, () => resolve()))
+  return server
+}
+const taken: string[] = []
 
 async function send(to: readonly string[], sendTime?: number): Promise<number> {
   const message = `From: me@our.test\r\nMessage-ID: <${newId()}@our.test>\r\n\r\nHello\r\n..dots\r\n`
@@ -134,6 +176,29 @@ test('a domain nobody can look up, and a host that says nothing, hold up nobody 
   expect((await states(stuck))[0]).toBe('sending')
   await expect.poll(async () => (await states(stuck))[1], { timeout: 15_000 }).toBe('failed')
   for (const num of nums) await expect.poll(() => states(num)).toEqual(['delivered'])
+})
+
+test('a host that leads inside ends nothing while another one is out of reach', async () => {
+  const num = await send(['a@half.test'])
+  await expect.poll(() => states(num), { timeout: 15_000 }).toEqual(['failed'])
+  const [target] = await listTargets(core.read, num)
+  expect(target).toMatchObject({ attempts: 3, failure: 'refused' })
+  expect(target?.response).not.toMatch(/not public/)
+})
+
+test('mail for a domain whose second host we are goes to those that it prefers to us', async () => {
+  const num = await send(['a@second.test'])
+  await expect.poll(() => states(num), { timeout: 15_000 }).toEqual(['delivered'])
+  const hosts = new MailHosts(askResolver(resolveMx), 'our.test')
+  expect((await hosts.find('second.test')).hosts).toEqual(['127.0.0.1'])
+  await expect(hosts.find('own.test')).rejects.toThrow(NoMailHost)
+})
+
+test.each(['odd-tls.test', 'gone-tls.test'])('a host whose TLS is broken gets it in the clear: %s', async domain => {
+  const at = taken.length
+  const num = await send([`a@${domain}`])
+  await expect.poll(() => states(num), { timeout: 15_000 }).toEqual(['delivered'])
+  expect(taken[at]).toContain('Hello')
 })
 
 test('a recipient of this service never leaves it', async () => {

@@ -1,7 +1,7 @@
 // Signatures of mail as they are checked here: for whatever was signed, changed or damaged on its way the library's own way, which
 // takes a message byte by byte, says the same.
 
-import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { dkimSign } from 'mailauth/lib/dkim/sign.js'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
@@ -43,6 +43,15 @@ async function ours(message: Buffer, opened: Parameters<typeof signerKeys>[1] = 
 
 const how = { minBitLength: limits.dkim.rsaBitsMin, rejectRsaSha1: true, resolver: resolve as never }
 const said = (results: readonly { readonly status: object }[] | undefined) => results?.map(({ status }) => status)
+/** What it lets pass by a milder reading than that of RFC 6376 6.1.1. */
+const mild = (results: readonly { readonly status: object }[]) =>
+  results.some(({ status }) => {
+    const { result, warnings = [] } = status as { result?: string; warnings?: readonly string[] }
+    return (
+      result === 'pass' &&
+      warnings.some(one => /^(?:identity-domain|invalid-v|query-method|missing-(?:v|bh|h))$/.test(one))
+    )
+  })
 
 test('the library says the same of messages that were signed in any way, and of what became of them', async () => {
   const chance = new Chance()
@@ -170,6 +179,10 @@ test('what is plain to us is the same to the library, whatever tricks are played
     // Where the header of such a message ends, the library's own reader of messages sees in another way.
     else if (/\r(?!\n)|[^\r]\n/.test(header)) continue
     const wanted = await dkimVerify(message, how)
+    if (mild(wanted.results)) {
+      expect(said(found?.results)).not.toContainEqual(expect.objectContaining({ result: 'pass' }))
+      continue
+    }
     const about = `seed ${chance.seed}, round ${round}: ${JSON.stringify(message.toString('latin1'))}`
     const shown = (results: readonly object[] = []) =>
       results.map(one => {
@@ -237,6 +250,37 @@ test.each([
 ])('a header with %s is read in proportion to it', async (_, head) => {
   const found = await ours(Buffer.concat([Buffer.from(head), Buffer.from('From: ann@sign.test\r\n\r\ntext\r\n')]))
   expect(found?.authors.domains).toEqual(['sign.test'])
+})
+
+test.each([
+  ['for nobody of its domain', 'i=@evil.test', '', 'domain mismatch'],
+  ['for a name above its domain', 'i=@test', '', 'domain mismatch'],
+  ['for somebody below it, where the key forbids that', 'i=a@mail.sign.test', 's', 'domain mismatch'],
+  ['of a version nobody knows', 'v=2', '', 'incompatible version'],
+  ['whose key is asked for in another way', 'q=dns/other', '', 'unsupported query method'],
+  ['for somebody below its domain', 'i=a@mail.sign.test', '', 'pass'],
+  ['for somebody of its domain', 'i=ann@Sign.test', 's', 'pass'],
+  ['whose key is asked for in one of two ways', 'q=dns/other:dns/txt', '', 'pass'],
+])('a signature %s: %s', async (_, tag, flags, wanted) => {
+  const key = generateKeyPairSync('ed25519').privateKey
+  const { name, value } = dnsTxt('sign.test', 'own', publicPem(key))
+  const record = [[value.replace(/t=s;/, flags === '' ? '' : `t=${flags};`)]]
+  const body = createHash('sha256').update('text\r\n').digest('base64')
+  const version = tag.startsWith('v=') ? tag : 'v=1'
+  const more = tag.startsWith('v=') ? '' : ` ${tag};`
+  const field = `DKIM-Signature: ${version}; a=ed25519-sha256; c=relaxed/relaxed; d=sign.test; s=own;${more} h=from; bh=${body}; b=`
+  const from = 'From: ann@sign.test'
+  const signed = `${from.replace('From: ', 'from:')}\r\n${field.replace('DKIM-Signature: ', 'dkim-signature:')}`
+  const proof = sign(null, createHash('sha256').update(signed).digest(), key).toString('base64')
+  const message = Buffer.from(`${field}${proof}\r\n${from}\r\n\r\ntext\r\n`)
+  const keys = signerKeys(async asked => {
+    expect(asked).toBe(name)
+    return record
+  }, new WeakMap())
+  const [found] = (await verifySignatures(looked(message), keys))?.results ?? []
+  const { result, comment } = found?.status ?? {}
+  expect(result === 'pass' ? result : comment).toBe(wanted)
+  expect(found?.info).toMatch(wanted === 'pass' ? /^dkim=pass/ : /^dkim=neutral \(/)
 })
 
 test('a key that would cost milliseconds for each signature is none', async () => {
