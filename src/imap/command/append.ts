@@ -81,8 +81,9 @@ async function receiveAll(
         // Until all are there each is held, and together they may be no more than the largest message.
         if (arrived.length >= limits.imap.appendMessagesMax || bytes > session.services.messageBytesMax)
           throw new Fault('TooManyMessages')
-        room ??= await roomLeft(session)
-        if (bytes > room) throw new Fault('OverQuotaError')
+        // Who does not wait for leave sends it all the same, and is told when it is to be stored.
+        if (message.waits) room ??= await roomLeft(session)
+        if (room !== undefined && bytes > room) throw new Fault('OverQuotaError')
       } catch (error) {
         failure = error
       }
