@@ -13,7 +13,11 @@ import { stsPolicyPut, stsPolicySweep } from '#store/sending/sts-policy.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { useTeal } from '../running.ts'
 
-const service = useTeal({ threads: 0 })
+const service = useTeal({
+  threads: 0,
+  hostname: 'mx.seen.test',
+  tls: { acme: { enabled: true, directory: 'https://127.0.0.1:1/directory', termsAgreed: true } },
+})
 
 async function metrics(): Promise<Map<string, number>> {
   const text = await (await service.raw('GET', '/metrics')).text()
@@ -22,7 +26,7 @@ async function metrics(): Promise<Map<string, number>> {
 }
 
 const loops = [
-  ...['tasks', 'indexing', 'spam', 'signing keys', 'expiry', 'relay', 'reports'],
+  ...['tasks', 'indexing', 'spam', 'signing keys', 'expiry', 'relay', 'reports', 'acme'],
   ...['fan-out', 'deliveries', 'webhook sweep'],
 ]
 
