@@ -42,8 +42,6 @@ export function useDevPage(): DevPage {
     // Its shell tells nothing on the desktop.
     browser = await sharedChromium('whole')
     context = await browser.newContext({ viewport: { width: 1200, height: 760 } })
-    // Stays empty: with the last page of a browser's process ends what it has compiled.
-    await context.newPage()
   })
   afterAll(async () => {
     await context?.close()

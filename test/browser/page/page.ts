@@ -81,7 +81,6 @@ export function usePage(options: ConfigPart = {}): Pages {
       const browser = await sharedChromium(kind)
       const context = used ?? (await browser.newContext({ locale, viewport, acceptDownloads: true }))
       open.push({ context, like })
-      const emptyPages = context.pages()
       const page = await context.newPage()
       await page.emulateMedia({ colorScheme })
       if (width !== wide) await page.setViewportSize({ width, height: 800 })
@@ -89,7 +88,6 @@ export function usePage(options: ConfigPart = {}): Pages {
       if (as !== undefined) await enter(page, originOf(), { username: as, password: `secret of ${as}` })
       if (token !== undefined) await enter(page, originOf(), { accessToken: token })
       await page.goto(originOf() + path)
-      await Promise.all(emptyPages.map(empty => empty.close()))
       await page.locator('h1').first().waitFor()
       return page
     },
@@ -101,10 +99,7 @@ interface Window {
   readonly like: string
 }
 
-/**
- * Windows that wait for the next test, by their browser and language: what they compiled once is half of what opening one costs. Each has
- * an empty page, since the process that compiled ends with its last one.
- */
+/** Windows that wait for the next test, by their browser and language: what they compiled once is half of what opening one costs. */
 const emptied = new Map<string, BrowserContext[]>()
 
 /** Empties a window of everything it was told, or closes it where that is not to be had. */
@@ -120,7 +115,7 @@ async function leave({ context, like }: Window, origin: string): Promise<void> {
     const cdp = await context.newCDPSession(page)
     const storageTypes = 'local_storage,indexeddb,cache_storage,service_workers'
     await cdp.send('Storage.clearDataForOrigin', { origin, storageTypes })
-    await cdp.detach()
+    await page.close()
     emptied.set(like, [...(emptied.get(like) ?? []), context])
   } catch {
     await context.close()
@@ -173,13 +168,6 @@ export function glance(page: Page): Promise<void> {
   return look(page, glances)
 }
 
-/** As a script of its own, which a browser compiles once for all pages of a process, as it does not what a script evaluates. */
-async function bringAxe(page: Page): Promise<void> {
-  const cdp = await page.context().newCDPSession(page)
-  await cdp.send('Runtime.evaluate', { expression: axe })
-  await cdp.detach()
-}
-
 interface Look {
   readonly colorScheme: 'light' | 'dark'
   readonly width: number
@@ -189,11 +177,11 @@ interface Look {
 /** Runs axe over what is shown, light and wide, dark and narrow, and sees that nothing is wider than the window. */
 export async function look(page: Page, all: readonly Look[] = looks): Promise<void> {
   const before = page.viewportSize() ?? { width: wide, height: 800 }
-  if (!(await page.evaluate<boolean>('"axe" in window'))) await bringAxe(page)
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe)
   for (const { colorScheme, width, rules } of all) {
     await page.emulateMedia({ colorScheme })
     if (page.viewportSize()?.width !== width) await page.setViewportSize({ width, height: before.height })
-    const how = { ...rules, preload: false, selectors: false, resultTypes: ['violations'] }
+    const how = { ...rules, preload: false, resultTypes: ['violations'] }
     const found = await page.evaluate<readonly Finding[]>(
       `axe.run(document, ${JSON.stringify(how)}).then(found => found.violations)`,
     )
