@@ -33,7 +33,7 @@ export const httpKeys = {
     },
     cors: { origins: list([], "Origins whose pages may call the API; '*' for all that have a token", notOrigin) },
     metrics: {
-      enabled: flag(true, 'Whether GET /metrics answers, to every token but those of users'),
+      enabled: flag(true, 'Whether GET /metrics answers, to every token but those of users and of domains'),
       public: flag(false, 'Whether it answers without a token, too'),
     },
   },

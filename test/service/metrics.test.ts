@@ -13,12 +13,16 @@ const status = async (service: typeof open, token?: string) => {
 }
 
 describe('GET /metrics', () => {
-  test('answers an operator, and neither a stranger nor a user', async () => {
+  test('answers an operator, and neither a stranger nor a user nor a customer', async () => {
     expect([await status(guarded), await status(guarded, guarded.teal.rootToken)]).toEqual([403, 200])
     await guarded.user('anna')
     const form = { username: 'anna', password: 'secret of anna', token: true }
     const { token } = (await guarded.call('POST', '/authenticate', form)).body
     expect(await status(guarded, token)).toBe(403)
+    const bound = await guarded.call('POST', '/tokens', { role: 'domain', domains: ['example.com'], label: 'A panel' })
+    expect(await status(guarded, bound.body.token)).toBe(403)
+    const scraper = await guarded.call('POST', '/tokens', { role: 'auth', label: 'A scraper' })
+    expect(await status(guarded, scraper.body.token)).toBe(200)
   })
 
   test('answers without a token where that is configured', async () => {

@@ -31,7 +31,7 @@ export function backupCommand(): Command {
     .description('Copy everything into a folder, while the service runs; again, only what is new')
     .argument('[folder]', 'holds one moment, the newest')
     .option('--to <folder>', 'holds several moments, each in a folder of its own that is restored as any backup is')
-    .option('--keep <number>', 'how many of them are kept; the oldest go', '7')
+    .option('--keep <number>', 'how many of them are kept; the oldest go; unset: as many as backup.keep says (7)')
     .option('--list', 'list them instead')
     .option('--json', 'print the result as JSON')
     .addHelpText(
@@ -74,7 +74,7 @@ function requireFile({ store }: Place): void {
 
 interface BackupOptions extends Options {
   readonly to?: string
-  readonly keep: string
+  readonly keep?: string
   readonly list?: boolean
 }
 
@@ -84,11 +84,12 @@ async function points(folder: string, options: BackupOptions): Promise<void> {
     for (const point of await listPoints(folder)) print(options.json, point, `${point.folder}  ${point.created}`)
     return
   }
-  const keep = Number(options.keep)
-  if (!Number.isSafeInteger(keep) || keep < 1)
-    throw new Fault('InputValidationError', { text: '--keep takes a number from 1' })
   const config = configFrom(options)
   const { dataDir } = config
+  // One that is taken by hand drops none that the service keeps.
+  const keep = options.keep === undefined ? config.backup.keep : Number(options.keep)
+  if (!Number.isSafeInteger(keep) || keep < 1)
+    throw new Fault('InputValidationError', { text: '--keep takes a number from 1' })
   requireFile(config)
   requireData(config)
   yieldToOthers(polite)

@@ -76,6 +76,17 @@ test('one that broke off is no point, and the next goes on with it', async () =>
   expect(readdirSync(join(folder, '20260101T000000Z'))).not.toContain('teal-0.db')
 })
 
+test('one that is taken by hand drops none that the service keeps', async () => {
+  const { dataDir } = service.teal.config
+  const folder = join(root, 'by-hand')
+  for (let at = 1; at <= 9; at += 1) await takePoint(dataDir, folder, { at: day(at), keep: 10, gently: false })
+  const env = childEnvironment(dataDir, { TEAL_BACKUP_KEEP: '9', TEAL_BACKUP_FOLDER: folder })
+  expect(await runTeal(['backup', '--to', folder], env)).toMatchObject({ code: 0 })
+  expect((await listPoints(folder)).map(({ name }) => name).slice(1)).toEqual(
+    [9, 8, 7, 6, 5, 4, 3, 2].map(number => `2026010${number}T000000Z`),
+  )
+})
+
 test('another under way, a backup of one moment, and things of others are left alone', async () => {
   const { dataDir } = service.teal.config
   const folder = join(root, 'others')

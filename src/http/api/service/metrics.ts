@@ -36,7 +36,7 @@ export function metricsEndpoints(deps: MetricsDeps): Endpoint[] {
     open: true,
     replyType: 'text/plain',
     async run({ caller }) {
-      if (!deps.public && caller.user !== null) throw new Fault('MissingPrivileges')
+      if (!deps.public && (caller.user !== null || caller.role === 'domain')) throw new Fault('MissingPrivileges')
       try {
         return binary({ headers: { 'content-type': registry.contentType }, body: await collect() })
       } catch (error) {
