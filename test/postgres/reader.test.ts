@@ -1,6 +1,10 @@
 // The reader of PostgreSQL by itself: rows in pieces, pictures that do not change, what happens when the server is gone, slow or
 // full, and that values come back as they went.
 
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, connect as dial } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { greatest, jsonAt, least, whole } from '#store/engine/dialect.ts'
 import { openWhole } from '#store/engine/open.ts'
@@ -8,6 +12,8 @@ import { openPostgresReader } from '#store/engine/postgres/reader.ts'
 import { type Client, connect } from '#store/engine/postgres/session.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { makeDatabase } from './cluster.ts'
+
+const socket = '.s.PGSQL.5432'
 
 let url: string
 let read: Reader
@@ -175,6 +181,41 @@ describe('a fault', () => {
     await expect(connect({ url: address.href })).rejects.toMatchObject({ cause: { code: '53300' } })
     few.close()
     await expect.poll(() => client.query('DROP ROLE few').catch(() => false)).toBeTruthy()
+  })
+
+  test('of a server that was full is not felt when the only connection has come back before the refusal', async () => {
+    await client.query('CREATE ROLE single LOGIN CONNECTION LIMIT 1; GRANT pg_read_all_data TO single')
+    // The second connection reaches the server late.
+    const late = Promise.withResolvers<void>()
+    const folder = mkdtempSync(join(tmpdir(), 'teal-late-'))
+    let met = 0
+    const proxy = createServer(near => {
+      const first = met === 0
+      met += 1
+      const far = dial(join(inject('postgres'), socket))
+      for (const side of [near, far]) side.on('error', () => {})
+      near.on('close', () => far.destroy())
+      far.on('close', () => near.destroy())
+      far.pipe(near)
+      void (first ? Promise.resolve() : late.promise).then(() => near.pipe(far))
+    })
+    await new Promise<void>(done => proxy.listen(join(folder, socket), done))
+    const address = new URL(url)
+    address.username = 'single'
+    address.searchParams.set('host', folder)
+    const single = openPostgresReader({ url: address.href })
+    const asked = (at: number) => single.snapshot(one => one.one<{ a: number }>('SELECT ? AS a', at))
+    expect(await asked(1)).toEqual({ a: 1 })
+    const first = asked(2)
+    const second = asked(3)
+    expect(await first).toEqual({ a: 2 })
+    await expect.poll(() => met).toBe(2)
+    late.resolve()
+    expect(await second).toEqual({ a: 3 })
+    single.close()
+    await expect.poll(() => client.query('DROP ROLE single').catch(() => false)).toBeTruthy()
+    proxy.close()
+    rmSync(folder, { recursive: true, force: true })
   })
 
   test('of a statement that takes too long ends it', async () => {

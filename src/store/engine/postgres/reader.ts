@@ -190,10 +190,10 @@ class PostgresReader extends AnyReader {
         client = await connect(this.#settings, { readOnly: true, pipelined: true, onEnd })
         return client
       } catch (error) {
-        // Whoever else waits would fare no better than this one.
-        if (isFull(error) && this.#alone > 1) {
+        // Whoever else waits would fare no better than this one, unless there is one that serves both: it may lie here again by now.
+        if (isFull(error) && (this.#alone > 1 || this.#spare.length > 0)) {
           this.#alone -= 1
-          await this.#wait()
+          if (this.#spare.length === 0) await this.#wait()
           continue
         }
         this.#give(undefined)
