@@ -49,6 +49,7 @@ import { openDatabase } from '#store/engine/open.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { makeReads, type Reads } from '#store/engine/reads.ts'
 import { Sequence } from '#store/engine/sequence.ts'
+import type { Changes } from '#store/engine/watched.ts'
 import { Cache } from '#store/folder/cache.ts'
 import type { Counters } from '#store/folder/counters.ts'
 import { type DirectoryLock, lockDirectory } from '#store/folder/directory-lock.ts'
@@ -68,6 +69,7 @@ export interface Core {
   /** What the loops of src/jobs write with. */
   readonly jobWriter: JobWriter
   readonly read: Reader
+  readonly changes: Changes
   readonly sequence: Sequence
   readonly settings: Settings
   readonly bodies: Bodies
@@ -219,7 +221,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
     ...{ credentials, cache, rules, forwardKeys, delivery, addressBook, welcome, transfer, webhooks, certificates },
     ...{ recency: new Recency(), traffic: new CountedTraffic(cache), seal },
     ...{ acme, dkim, signingKeys, outward, pools, reads, kick, onEvents: listener => void listeners.push(listener) },
-    ...{ close: () => closers.run(), jobWriter, cluster, counters, places, duty },
+    ...{ changes: writer.changes, close: () => closers.run(), jobWriter, cluster, counters, places, duty },
     importer: new Importer({ system, bodies, sequence }),
   }
 }

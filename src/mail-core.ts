@@ -25,6 +25,7 @@ import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
+import type { Changes } from '#store/engine/watched.ts'
 import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
 
@@ -62,7 +63,7 @@ interface DeliveryParts extends Omit<RulesParts, 'patterns' | 'classify'> {
   readonly config: Config
   readonly log: Log
   readonly read: Reader
-  readonly changes: ConstructorParameters<typeof Lookup>[1]
+  readonly changes: Changes
   readonly reads: Reads
   readonly addressBook: ConstructorParameters<typeof LocalDelivery>[0]['addressBook']
   readonly pools: {
@@ -79,6 +80,8 @@ export interface MailCore {
   /** Where a collector was configured. */
   readonly tracer: Tracer | undefined
   readonly metrics: Metrics
+  /** Which tables were changed; seen by all threads. */
+  readonly changes: Changes
   readonly system: Actors
   readonly bodies: Bodies
   readonly sequence: Numbers

@@ -241,6 +241,7 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, { metri
   return {
     journal: new Journal(log),
     tracer: openTracer(config, metrics),
+    changes: changed,
     traffic: new GatheredTraffic(counters),
     ...{ config, log, metrics, system, bodies, sequence, settings, reads, counters, delivery, grants, read, callers },
     pools: { verify: over<MailCore['pools']['verify']>(pool('verify')) },

@@ -30,6 +30,7 @@ import type { Body } from '#store/bodies/read.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { arrivals } from '#store/mailboxes/listing.ts'
 import { findMailbox, findMailboxByPath, listMailboxes } from '#store/mailboxes/mailboxes.ts'
+import { Recent } from '#store/mailboxes/recent.ts'
 import type { SortTask, ThreadTask } from '#store/search/arrange.ts'
 import type { ScanTask } from '#store/search/scan.ts'
 import { FolderRows } from './folder-rows.ts'
@@ -42,6 +43,7 @@ import type {
   MailEntry,
   MailStore,
   NewMessage,
+  Target,
   TransferKind,
 } from './mail-store.ts'
 import type { ImapDependencies } from './services.ts'
@@ -53,11 +55,17 @@ const warmMs = 300
 
 export class LocalEntry implements MailEntry {
   readonly dependencies: StoreDependencies
+  /** Accounts, and where their messages are put, by id and by id and path. What is given out is shared: nobody changes it. */
+  readonly users: Recent<User | undefined>
+  readonly targets: Recent<Target | undefined>
   /** Until then the thread that searches is there without being asked. */
   #warmUntil = 0
 
   constructor(dependencies: StoreDependencies) {
     this.dependencies = dependencies
+    const { changes } = dependencies
+    this.users = new Recent(() => changes.of('user'))
+    this.targets = new Recent(() => changes.of('mailbox'))
   }
 
   async login({ username, password, session, ip }: Attempt, hearer: Hearer): Promise<MailStore> {
@@ -166,6 +174,15 @@ class LocalStore implements MailStore {
     return found?.hidden === true ? undefined : found
   }
 
+  targetAt(path: string): Promise<Target | undefined> {
+    return this.#entry.targets.get(`${this.#num} ${path}`, async () => {
+      const found = await this.folderAt(path)
+      if (found === undefined) return undefined
+      const { id, uidValidity, specialUse, encrypt } = found
+      return { id, uidValidity, specialUse, encrypt }
+    })
+  }
+
   async folder(id: string): Promise<Mailbox | undefined> {
     return findMailbox(this.#read, this.#num, id)
   }
@@ -238,7 +255,7 @@ class LocalStore implements MailStore {
     return this.#dependencies.bodies.intake(bytes)
   }
 
-  async append(folder: Mailbox, messages: readonly NewMessage[]): Promise<number[]> {
+  async append(folder: Target, messages: readonly NewMessage[]): Promise<number[]> {
     const { sequence } = this.#dependencies
     const sealed: Received[] = []
     try {
@@ -261,7 +278,7 @@ class LocalStore implements MailStore {
   }
 
   /** Encrypted where the account or the folder asks for it; drafts never are. */
-  async #sealed(folder: Mailbox, { flags, received }: NewMessage): Promise<Received> {
+  async #sealed(folder: Target, { flags, received }: NewMessage): Promise<Received> {
     const user = await this.#user()
     const draft = (flags & flag.draft) !== 0 || folder.specialUse === '\\Drafts'
     if (user === undefined || draft || !wantsEncryption(user, folder)) return received
@@ -336,6 +353,7 @@ class LocalStore implements MailStore {
   }
 
   #user(): Promise<User | undefined> {
-    return findUser(this.#read, this.#handle.id)
+    const { id } = this.#handle
+    return this.#entry.users.get(id, () => findUser(this.#read, id))
   }
 }

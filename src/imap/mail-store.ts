@@ -44,6 +44,9 @@ export interface Account {
 }
 
 /** The mail of one account, for one session. Folders are named by id where they are changed, by number where they are read. */
+/** Of a folder, what never changes with its messages. */
+export type Target = Pick<Mailbox, 'id' | 'uidValidity' | 'specialUse' | 'encrypt'>
+
 export interface MailStore {
   readonly account: Account
   /** Asked before anything that must not happen once the session has ended. @throws Fault SessionEnded */
@@ -54,6 +57,8 @@ export interface MailStore {
   /** Folders that mail programs may see. */
   folders(): Promise<Mailbox[]>
   folderAt(path: string): Promise<Mailbox | undefined>
+  /** Where messages are to be put: asked for with each of them, so that it is kept until a folder changes. */
+  targetAt(path: string): Promise<Target | undefined>
   folder(id: string): Promise<Mailbox | undefined>
   /** Every path the account is subscribed to without a folder, and perhaps some with one. */
   subscriptions(): Promise<readonly string[]>
@@ -74,7 +79,7 @@ export interface MailStore {
   expunge(expunge: Expunge): Promise<{ modseq: number }>
   intake(bytes: number): Intake
   /** Stores all or none; gives their uids. Discarding what was received is the caller's. */
-  append(folder: Mailbox, messages: readonly NewMessage[]): Promise<number[]>
+  append(folder: Target, messages: readonly NewMessage[]): Promise<number[]>
 
   /** The uid from which no session was told of messages of a folder (RFC 3501 2.3.2). */
   recentFrom(folder: number): number | Promise<number>

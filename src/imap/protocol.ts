@@ -38,6 +38,7 @@ function dependencies(core: MailCore, ground: Ground): ImapDependencies {
     ...{ scan: reads.scan, sort: reads.sort, thread: reads.thread },
     transfer: (handle, command, transfer) => transferMessages({ bodies, sequence, reads }, handle, command, transfer),
     seal: (user, received) => encrypted({ bodies, reads }, user, received),
-    ...{ system, bodies, sequence, settings, metrics, log, places: core.places, recency: core.recency },
+    ...{ system, bodies, sequence, settings, metrics, log, changes: core.changes },
+    ...{ places: core.places, recency: core.recency },
   }
 }

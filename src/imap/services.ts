@@ -18,6 +18,7 @@ import type { User } from '#store/accounts/users.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { Reads } from '#store/engine/reads.ts'
 import type { Numbers } from '#store/engine/sequence.ts'
+import type { Changes } from '#store/engine/watched.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import type { MailEntry } from './mail-store.ts'
 
@@ -44,6 +45,7 @@ export interface ImapDependencies {
   readonly intercept?: Intercept | undefined
   /** What sessions may go on by. */
   readonly grants: Pick<Grants, 'hold'>
+  readonly changes: Changes
   readonly system: Actors
   readonly bodies: Bodies
   readonly sequence: Numbers

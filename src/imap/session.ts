@@ -8,7 +8,7 @@ import { Pace } from '#lib/pace.ts'
 import { flagText } from '#mail/flags.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
 import { Abilities, type Enableable } from './abilities.ts'
-import type { Change, Hearer, Mailbox, MailStore, TransferKind } from './mail-store.ts'
+import type { Change, Hearer, Mailbox, MailStore, Target, TransferKind } from './mail-store.ts'
 import type { SelectedEvents } from './selected/events.ts'
 import type { Listener } from './selected/listener.ts'
 import type { Places, View } from './selected/view.ts'
@@ -192,8 +192,8 @@ export class Session extends Abilities implements Hearer {
   }
 
   /** The folder something is to be put into. @throws Fault NoTargetMailbox: the client may create it and try again */
-  async target(path: string): Promise<Mailbox> {
-    const found = await this.mail.folderAt(path)
+  async target(path: string): Promise<Target> {
+    const found = await this.mail.targetAt(path)
     if (found === undefined) throw new Fault('NoTargetMailbox')
     return found
   }

@@ -23,6 +23,15 @@ test('what is appended is encrypted where that is asked for; drafts are not', as
   expect(vault).toContain('multipart/encrypted')
   expect(vault).toContain('Subject: secret')
   expect(vault).not.toContain('the hidden text')
+  // Of folders that were appended to before, too.
+  const { body } = await service.call('GET', `/users/${user}/mailboxes`)
+  const { id } = body.results.find((one: { path: string }) => one.path === 'Vault')
+  for (const encryptMessages of [false, true]) {
+    await service.call('PUT', `/users/${user}/mailboxes/${id}`, { encryptMessages })
+    const again = expect(await stored('Vault'))
+    if (encryptMessages) again.not.toContain('the hidden text')
+    else again.toContain('the hidden text')
+  }
   expect(await stored('Vault', '\\Draft')).toContain('the hidden text')
   await service.call('PUT', `/users/${user}`, { encryptMessages: true })
   expect(await stored('Trash')).toContain('multipart/encrypted')

@@ -66,6 +66,29 @@ function item(line: string | undefined, name: string): string | undefined {
 }
 
 describe('APPEND', () => {
+  test('goes where a name leads now, whoever made, renamed or deleted the folder', async () => {
+    const client = await login()
+    const other = await login()
+    const put = () => client.ask(append('Box', mail('x')))
+    const validity = async () => /APPENDUID (\d+) /.exec((await put()).text)?.[1]
+    expect(await put()).toMatchObject({ status: 'NO', text: expect.stringContaining('TRYCREATE') })
+    await other.ok('CREATE Box')
+    const first = await validity()
+    expect(first).toBeDefined()
+    await other.ok('RENAME Box Moved')
+    expect(await put()).toMatchObject({ status: 'NO', text: expect.stringContaining('TRYCREATE') })
+    await other.ok('CREATE Box')
+    const second = await validity()
+    await other.ok('DELETE Box')
+    expect(await put()).toMatchObject({ status: 'NO', text: expect.stringContaining('TRYCREATE') })
+    await other.ok('RENAME Moved Box')
+    expect(await validity()).toBe(first)
+    expect(second).not.toBe(first)
+    expect(await client.ok('STATUS Box (MESSAGES)')).toContain('* STATUS "Box" (MESSAGES 2)')
+    client.close()
+    other.close()
+  })
+
   test('bytes come back as they went in, whatever they are', async () => {
     const client = await login('INBOX')
     const messages = [

@@ -9,7 +9,7 @@ import { limits } from '#lib/limits.ts'
 import { parseInternalDate } from '#mail/header/date.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { command, type Done, loggedIn } from '../command.ts'
-import type { Mailbox, Received } from '../mail-store.ts'
+import type { Received, Target } from '../mail-store.ts'
 import type { Session } from '../session.ts'
 import { Decoder, malformed } from '../wire/decoder.ts'
 import { type Announced, announcedBy, discard, type Gathered, nextLine, take } from '../wire/gather.ts'
@@ -56,8 +56,8 @@ async function receiveAll(
   session: Session,
   gathered: Gathered,
   arrived: Arrived[],
-): Promise<{ mailbox: Mailbox | undefined; failure: unknown }> {
-  let mailbox: Mailbox | undefined
+): Promise<{ mailbox: Target | undefined; failure: unknown }> {
+  let mailbox: Target | undefined
   let room: number | undefined
   let bytes = 0
   let failure: unknown = gathered.refused
@@ -164,7 +164,7 @@ function parseHead(decoder: Decoder): Head {
   return { flags: bits, keywords, idate, utf8 }
 }
 
-async function storeAll(session: Session, mailbox: Mailbox, arrived: readonly Arrived[]): Promise<Done> {
+async function storeAll(session: Session, mailbox: Target, arrived: readonly Arrived[]): Promise<Done> {
   const messages = arrived.map(({ head: { flags, keywords, idate }, received }) => ({
     received,
     flags,

@@ -3,7 +3,7 @@
 
 import type { Sql, Statement } from './sqlite/handle.ts'
 
-const watched = ['address', 'domain', 'domain_admin', 'domainalias', 'spam_model', 'token', 'user'] as const
+const watched = ['address', 'domain', 'domain_admin', 'domainalias', 'mailbox', 'spam_model', 'token', 'user'] as const
 
 export type Watched = (typeof watched)[number]
 
