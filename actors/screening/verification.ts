@@ -4,7 +4,8 @@
 // the configuration says otherwise, a sealer who is believed vouches for the message, or one brings it who forwards mail of
 // others. Refused for good is only what certainly failed: where a name server did not answer by which it might have
 // passed, a message that would be refused is put off. What could not be looked at at all, because DNS is gone or there
-// is too much to do, is taken no later than limits.verify.totalMs: it then counts as not looked at.
+// is too much to do, is taken no later than limits.verify.totalMs: it then counts as not looked at. Where a stranger made
+// it costly to look at, that is no way past DMARC: such a message has to come again, and is put aside in the end.
 
 import { within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
@@ -76,6 +77,11 @@ export interface Judged {
 }
 
 const quarantineScore = 50
+/** Enough for greylisting. */
+const unproven: SpamPart = {
+  ...{ name: 'unproven', score: limits.smtp.greylistFrom },
+  info: 'its header asks for so much work that it was not known in time who sent it',
+}
 const mappedPrefix = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 
 export class Verifier {
@@ -106,7 +112,11 @@ export class Verifier {
     const ip = remoteAddress.replace(mappedPrefix, '')
     if (!enabled || this.#isUnjudged(ip)) return { verification: { tls: secured }, score: 0, results: [], standing: [] }
     const forwarders = [...this.#forwardingDomains]
-    const found = await this.#ask(received, { ip, helo, sender, hostname, sealers, forwarders })
+    const { found, costly } = await this.#ask(received, { ip, helo, sender, hostname, sealers, forwarders })
+    if (found === undefined && costly && heed && !this.#isForwarder(ip)) {
+      metrics.verified.labels('costly').inc()
+      return { verification: { tls: secured }, score: quarantineScore, results: [], standing: [unproven] }
+    }
     const { results = [], failure, standing, aggregate, assertion, ...shown }: Partial<Verified> = found ?? {}
     this.#tellOff(standing?.off ?? [])
     const parts = standing?.parts ?? []
@@ -166,26 +176,26 @@ export class Verifier {
     return ''
   }
 
-  async #ask(received: Received, envelope: Envelope): Promise<Verified | undefined> {
-    const { log } = this.#options
+  /** What was found, if anything, and whether a stranger made it costly to look. */
+  async #ask(received: Received, envelope: Envelope): Promise<{ found: Verified | undefined; costly: boolean }> {
+    const { log, origins } = this.#options
+    const beginning = received.read(0, limits.verify.plainHeaderBytesMax + 1)
+    const header = beginning.subarray(0, headerEnd(beginning))
+    const costly = !isPlain(header)
     try {
-      return await within(limits.verify.totalMs, this.#look(received, envelope), () => new Fault('TimedOut'))
+      // Here, where the bytes are, unless that may take long.
+      const looked = costly ? this.#elsewhere(received, envelope) : origins.of(broughtOf(received, header), envelope)
+      return { found: await within(limits.verify.totalMs, looked, () => new Fault('TimedOut')), costly }
     } catch (error) {
       if (!(error instanceof Fault)) log.warn({ error }, 'the origin of a message could not be looked at')
-      return undefined
+      return { found: undefined, costly }
     }
   }
 
-  /** Here, where the bytes are, unless a stranger made it costly. */
-  #look(received: Received, envelope: Envelope): Promise<Verified> {
-    const { origins, pool } = this.#options
-    const { plainHeaderBytesMax, largeBytes } = limits.verify
-    const beginning = received.read(0, plainHeaderBytesMax + 1)
-    const end = headerEnd(beginning)
-    const header = beginning.subarray(0, end)
-    if (isPlain(header)) return origins.of(broughtOf(received, header), envelope)
-    const look = async () => pool.run('verify', { ...envelope, message: await messageOf(received) })
-    if (received.size < largeBytes) return look()
+  /** On a thread. @throws Fault Overloaded */
+  #elsewhere(received: Received, envelope: Envelope): Promise<Verified> {
+    const look = async () => this.#options.pool.run('verify', { ...envelope, message: await messageOf(received) })
+    if (received.size < limits.verify.largeBytes) return look()
     const looked = this.#large.then(look)
     this.#large = looked.catch(() => {})
     return looked

@@ -377,6 +377,25 @@ describe('names that cannot be looked up', () => {
     expect((await newest(at('heeding'))).verificationResults).toMatchObject({ tls: false })
   })
 
+  test('who makes it costly to look comes not past a policy while the thread for it is busy', {
+    timeout: 60_000,
+  }, async () => {
+    const heeding = at('heeding')
+    for (let at = 0; at < 5; at++) dns.silent.add(`slow${at}.test`)
+    const fields = 'X-More: 1\r\n'.repeat(limits.verify.plainFieldsMax + 1)
+    const costly = (from: string) => {
+      const plain = message(from, `${'x'.repeat(70)}\r\n`.repeat(limits.verify.largeBytes / 70))
+      return Buffer.concat([Buffer.from(fields), plain])
+    }
+    // Large ones are looked at one after the other.
+    const slow = [...dns.silent].map(domain => send(heeding, `bob@${domain}`, costly(`bob@${domain}`)))
+    await expect.poll(() => dns.asked.some(name => name.includes('slow'))).toBe(true)
+    const forged = costly('bob@good.test')
+    expect(await send(heeding, 'eve@evil.test', forged)).toMatch(/^451 4\.7\.1 /)
+    await Promise.all(slow)
+    expect(await send(heeding, 'eve@evil.test', forged)).toMatch(/^550 5\.7\.26 /)
+  })
+
   test('what might have passed is put off and not refused', async () => {
     dns.texts.set('_dmarc.later.test', ['v=DMARC1; p=reject'])
     dns.texts.set('_dmarc.spf.later.test', ['v=DMARC1; p=reject'])
