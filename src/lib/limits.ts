@@ -819,9 +819,10 @@ export const limits = {
     dnsMs: 5 * second,
     policyMs: 3 * second,
     questionMs: 2 * second,
-    /** What lists and names say of a host is waited for so long, and how many links, names and answers are looked at. */
+    /** What lists and names say of a host is waited for so long, and how many links (of those read), names and answers are looked at. */
     standingMs: 4 * second,
     linksMax: 20,
+    linksReadMax: 1000,
     reverseNamesMax: 5,
     answersReadMax: 100,
     /** How long the test entries of a list are believed, and one that failed is left alone. */

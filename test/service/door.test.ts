@@ -152,6 +152,16 @@ test('mail of a listed host has to come twice, and then counts as listed', async
   expect(await (await service.raw('GET', '/metrics')).text()).toMatch(/turned_away_total\{reason="greylisted"\} 2/)
 })
 
+test('a listed link is found behind as many others as lists are asked about', async () => {
+  const links = (name: string) => Array.from({ length: limits.verify.linksMax }, (_, at) => `http://${name}${at}.test/`)
+  for (const link of links('bad')) dns.records.set(`A ${new URL(link).host}.uri.test`, ['127.0.0.2'])
+  await send('out.far.test', 'bob@far.test', [...links('good'), ...links('bad')].join('\r\n'))
+  expect(dns.asked.some(name => /^A bad\d+\.test\.uri\.test$/.test(name))).toBe(true)
+  expect(dns.asked.filter(name => /^A (?:bad|good)\d+\.test\.uri\.test$/.test(name))).toHaveLength(
+    limits.verify.linksMax,
+  )
+})
+
 test('lists are asked while their test entries say that they work', async () => {
   const answers = new Map<string, string[] | 'gone'>()
   const ask = async (name: string) => {

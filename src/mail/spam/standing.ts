@@ -7,6 +7,7 @@
 
 import ipaddr from 'ipaddr.js'
 import { monotonic, within } from '#lib/clock.ts'
+import { jitter } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Resolve } from '../origin/dns-answers.ts'
 import { Remembered } from '../origin/remembered.ts'
@@ -268,7 +269,7 @@ function reversed(ip: string): string {
 const linkScheme = /\bhttps?$/i
 const linkRest = /\/\/(?:[^\s/@"'<>)]{0,80}@)?([a-z\d.-]{4,253})/iy
 
-/** Domains a message links to, the first ones; of each host the last two and three labels, as lists name them. */
+/** Domains a message links to, some of them where they are many, nobody can tell which; of each host the last two and three labels, as lists name them. */
 function linkedDomains(texts: SpamText['texts']): string[] {
   const found = new Set<string>()
   for (const { content } of texts) {
@@ -278,10 +279,21 @@ function linkedDomains(texts: SpamText['texts']): string[] {
       if (labels.length < 2 || /^\d+$/.test(labels.at(-1) ?? '')) continue
       found.add(labels.slice(-2).join('.'))
       if (labels.length > 2) found.add(labels.slice(-3).join('.'))
-      if (found.size >= limits.verify.linksMax) return [...found].slice(0, limits.verify.linksMax)
+      if (found.size >= limits.verify.linksReadMax) return someOf([...found])
     }
   }
-  return [...found]
+  return someOf([...found])
+}
+
+/** A list that is not too long. */
+function someOf(names: string[]): string[] {
+  const { linksMax } = limits.verify
+  if (names.length <= linksMax) return names
+  for (let at = 0; at < linksMax; at++) {
+    const other = at + Math.floor(jitter() * (names.length - at))
+    ;[names[at], names[other]] = [names[other] as string, names[at] as string]
+  }
+  return names.slice(0, linksMax)
 }
 
 function printable(text: string): string {
