@@ -149,7 +149,7 @@ export const advice: Readonly<Record<FaultCode, string>> = {
   TaskUnknown: 'Update the service: a newer version left this task.',
   FilterNotFound: gone,
   Greylisted: 'Nothing, for who retries; else give the sending host a reverse name that leads back to it.',
-  NetworkBusy: 'Spread the mail, or have the receiver raise smtp.networkMessages.',
+  NetworkBusy: 'Spread the mail, or have the receiver raise smtp.networkMessages or smtp.organizationMessages.',
   TooManyUnknown: 'Clean the list of recipients, and come back in an hour.',
   SenderUnproven: 'Try again later: a name server did not answer.',
   SenderRefused:

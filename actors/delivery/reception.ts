@@ -174,7 +174,8 @@ export class Reception {
       const to = recipients.map(({ address }) => address)
       const standing = judged?.standing ?? []
       const suspicion = standing.reduce((sum, { score }) => sum + score, 0)
-      if (strange) await this.#asking(door.suspect({ ip: remoteAddress, from, to, suspicion }))
+      if (strange)
+        await this.#asking(door.suspect({ ip: remoteAddress, organization: judged?.organization, from, to, suspicion }))
       const scanned = await this.#asking(scanners.scan(received, { from, recipients: to, ip: remoteAddress, helo, id }))
       const found = [...scanned, ...standing]
       const brought = { from: { helo, address: remoteAddress }, recipients: to }

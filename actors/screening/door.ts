@@ -1,7 +1,7 @@
 // Who is let in at the door of a stranger's mail: how much comes from one network, how many wrong names it tries, and whether
 // mail that looks suspicious has to come a second time (greylisting, RFC 6647).
 //
-// Promises: nobody is refused for good here. Counts are of networks (/24, /64) and lie in the cache of the data directory, where
+// Promises: nobody is refused for good here. Counts are of networks (/24, /64), and of domains that hosts are named in, and lie in the cache of the data directory, where
 // they are bounded and pass; when they are lost, somebody has to come once more. Networks that are no strangers are not asked.
 
 import { createHash } from 'node:crypto'
@@ -18,12 +18,16 @@ export interface DoorOptions {
   readonly greylist: boolean
   /** Messages of one network in an hour; 0: any number. */
   readonly messagesMax: number
+  /** Messages of all hosts whose names are below one registered domain, in an hour; 0: any number. */
+  readonly organizationMessagesMax: number
   readonly metrics: Metrics
 }
 
 /** What of a message counts for the door. */
 export interface AtDoor {
   readonly ip: string
+  /** The registered domain of its name. */
+  readonly organization?: string | undefined
   readonly from: string
   readonly to: readonly string[]
   /** Points that were found against its host. */
@@ -76,9 +80,13 @@ export class Door {
     if (used > networkUnknownMax) this.#refuse('unknown', 'TooManyUnknown')
   }
 
-  /** When a message has come. @throws Fault Greylisted where it has to come again */
-  async suspect({ ip, from, to, suspicion }: AtDoor): Promise<void> {
-    const { counters, greylist } = this.#options
+  /** When a message has come. @throws Fault NetworkBusy; Greylisted where it has to come again */
+  async suspect({ ip, organization, from, to, suspicion }: AtDoor): Promise<void> {
+    const { counters, greylist, organizationMessagesMax: most } = this.#options
+    if (organization !== undefined && most > 0) {
+      const { allowed } = await counters.spend('organization messages', organization, limits.time.hour, most)
+      if (!allowed) this.#refuse('messages', 'NetworkBusy')
+    }
     const network = networkAround(ip)
     const { greylistFrom, greylistMs, greylistWindowMs, greylistKeptMs } = limits.smtp
     if (!greylist || network === '' || suspicion < greylistFrom) return

@@ -72,6 +72,8 @@ export interface Judged {
   readonly results: readonly string[]
   /** What the net thinks of who brought it, as parts of the score. */
   readonly standing: readonly SpamPart[]
+  /** The registered domain of the name of who brought it, where that is his. */
+  readonly organization?: string | undefined
   /** The mark of its author's domain. */
   readonly bimi?: HeldMark | undefined
 }
@@ -120,13 +122,14 @@ export class Verifier {
     const { results = [], failure, standing, aggregate, assertion, ...shown }: Partial<Verified> = found ?? {}
     this.#tellOff(standing?.off ?? [])
     const parts = standing?.parts ?? []
+    const organization = standing?.organization
     const verification = { tls: secured, ...shown }
     if (failure === undefined || shown.dmarc === undefined) {
       const result = found === undefined ? 'unknown' : shown.dmarc === undefined ? 'none' : 'pass'
       metrics.verified.labels(result).inc()
       this.#count(aggregate, ip, 'none')
       const bimi = await this.#options.marks?.of(assertion)
-      return { verification, score: 0, results, standing: parts, bimi }
+      return { verification, score: 0, results, standing: parts, organization, bimi }
     }
     const pardon = this.#pardon(failure, ip, shown.spf)
     const wanted = heed && pardon === '' ? asked(shown.dmarc.policy, failure) : 'none'
@@ -140,7 +143,7 @@ export class Verifier {
     }
     const score = wanted === 'quarantine' && failure.certain ? quarantineScore : 0
     const told = pardon === '' ? results : results.map(one => pardoned(one, pardon))
-    return { verification, score, results: told, standing: parts }
+    return { verification, score, results: told, standing: parts, organization }
   }
 
   #count(

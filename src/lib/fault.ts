@@ -218,7 +218,11 @@ const table = {
     text: 'Nobody here knows your host, and something speaks against it; mail that comes again in some minutes is taken',
     smtp: '451 4.7.1',
   },
-  NetworkBusy: { status: 429, text: 'Too many messages came from your network in an hour', smtp: '450 4.7.1' },
+  NetworkBusy: {
+    status: 429,
+    text: 'Too many messages came from your network, or from hosts of your organization, in an hour',
+    smtp: '450 4.7.1',
+  },
   TooManyUnknown: {
     status: 429,
     text: 'Too many recipients that do not exist were named from your network',

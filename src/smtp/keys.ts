@@ -50,6 +50,12 @@ export const smtpKeys = {
       100_000_000,
       'Messages of strangers taken from one network (/24, /64) in an hour; 0: any number',
     ),
+    organizationMessages: count(
+      50_000,
+      0,
+      100_000_000,
+      'Messages of strangers taken in an hour from all hosts whose reverse names are in one registered domain; 0: any number',
+    ),
     dnsServers: list(
       [],
       'DNS servers (address or address:port) asked for that; unset: those of network, else of the system',

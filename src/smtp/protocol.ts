@@ -102,7 +102,8 @@ function reception(core: MailCore, { hooks }: Ground, counts: ReportCounts | und
 }
 
 function doorOf({ counters, config: { smtp }, metrics }: MailCore): Door {
-  return new Door({ counters, greylist: smtp.greylist, messagesMax: smtp.networkMessages, metrics })
+  const { greylist, networkMessages: messagesMax, organizationMessages: organizationMessagesMax } = smtp
+  return new Door({ counters, greylist, messagesMax, organizationMessagesMax, metrics })
 }
 
 function scannersOf({ config: { spam }, log, metrics }: MailCore): Scanners {

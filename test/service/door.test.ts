@@ -230,6 +230,15 @@ test('who names many that do not exist waits, and then nothing more is taken fro
   next.close()
 })
 
+test('nor from an organization whose hosts bring too much, whatever networks they are in', async () => {
+  teal.core.cache.remove('network messages', '127.0.0.0/24')
+  const { organizationMessages: most } = teal.config.smtp
+  await teal.core.cache.count('organization messages', 'far.test', limits.time.hour, most)
+  expect(await send('out.far.test', 'org@far.test')).toContain(smtpReply(new Fault('NetworkBusy')).text)
+  teal.core.cache.remove('organization messages', 'far.test')
+  expect(await send('out.far.test', 'org@far.test')).toMatch(/^250/)
+})
+
 test('lists that do not want to be asked, as by a public resolver, are seen in the metrics', async () => {
   const off = async () => /dns_lists_off (\d+)/.exec(await (await service.raw('GET', '/metrics')).text())?.[1]
   expect(await off()).toBe('0')

@@ -6,6 +6,7 @@
 // throws, never waits longer than limits.verify.standingMs: what is not known by then says nothing.
 
 import ipaddr from 'ipaddr.js'
+import { getDomain } from 'tldts'
 import { monotonic, within } from '#lib/clock.ts'
 import { jitter } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -33,6 +34,8 @@ export interface StandingPart {
 
 export interface Standing {
   readonly parts: readonly StandingPart[]
+  /** The registered domain of the host's name, where that leads back to it. */
+  readonly organization?: string | undefined
   /** Lists that are not asked at the moment, each with the reason. */
   readonly off: readonly string[]
 }
@@ -49,6 +52,7 @@ export interface StandingQuestion {
 /** Of a host, whatever it brings. */
 interface HostStanding {
   readonly parts: readonly StandingPart[]
+  readonly organization?: string | undefined
   /** Everybody who was asked had an answer, and no list came or went meanwhile. */
   readonly settled: boolean
 }
@@ -107,18 +111,25 @@ export class Standings {
 
   async of(question: StandingQuestion): Promise<Standing> {
     const parts: StandingPart[] = []
+    let organization: string | undefined
     const until = monotonic() + limits.verify.standingMs
     const add = (part: StandingPart | undefined) => void (part !== undefined && monotonic() < until && parts.push(part))
     const { ip, helo, hostname } = question
     const key = JSON.stringify([ip, helo, hostname])
     const known = this.#hosts.find(key)
+    const name = (of: string | undefined) => {
+      organization = of
+    }
+    known?.parts.forEach(add)
+    name(known?.organization)
     const tasks = [
-      known === undefined ? this.#ofBringer(question, key, add) : known.parts.forEach(add),
+      known === undefined ? this.#ofBringer(question, key, add, name) : undefined,
       this.#ofLinks(question, add),
     ]
     await within(limits.verify.standingMs, Promise.allSettled(tasks), () => new Error('late')).catch(() => {})
     return {
       parts: [...parts],
+      organization,
       off: this.#lists.filter(({ reason }) => reason !== '').map(({ zone, reason }) => `${zone}: ${reason}`),
     }
   }
@@ -127,17 +138,24 @@ export class Standings {
     { ip, helo, hostname }: StandingQuestion,
     key: string,
     add: (part: StandingPart | undefined) => void,
+    name: (organization: string | undefined) => void,
   ): Promise<void> {
     const unanswered = this.#unanswered
+    let organization: string | undefined
+    const named = this.#ofName(ip).then(found => {
+      organization = found.organization
+      name(organization)
+      return found.part
+    })
     const asked = [
       ...this.#lists.filter(({ kind }) => kind !== 'uri').map(list => this.#ofHost(list, ip)),
-      this.#ofName(ip),
+      named,
       this.#ofHelo(helo, hostname, ip),
     ]
     for (const one of asked) void one.then(add)
     const found = await Promise.all(asked)
     const parts = found.filter(part => part !== undefined)
-    this.#hosts.keep(key, { parts, settled: this.#unanswered === unanswered })
+    this.#hosts.keep(key, { parts, organization, settled: this.#unanswered === unanswered })
   }
 
   async #ofHost(list: List, ip: string): Promise<StandingPart | undefined> {
@@ -164,17 +182,22 @@ export class Standings {
   }
 
   /** RFC 1912 2.1: a name, and one that leads back. */
-  async #ofName(ip: string): Promise<StandingPart | undefined> {
+  async #ofName(ip: string): Promise<{ part?: StandingPart; organization?: string | undefined }> {
     const zone = ip.includes(':') ? 'ip6.arpa' : 'in-addr.arpa'
     const names = await this.#ask(`${reversed(ip)}.${zone}`, 'PTR')
-    if (names === null) return undefined
+    if (names === null) return {}
     const [name = ''] = names
-    if (name === '') return { name: 'reverse-name', score: points.nameless, info: 'the host has no name' }
+    if (name === '') return { part: { name: 'reverse-name', score: points.nameless, info: 'the host has no name' } }
+    let doubtful = false
     for (const one of names.slice(0, limits.verify.reverseNamesMax)) {
       const found = await this.#leads(one, ip)
-      if (found !== false) return undefined
+      if (found === true) return { organization: getDomain(one, { allowPrivateDomains: true }) ?? undefined }
+      doubtful ||= found !== false
     }
-    return { name: 'reverse-name', score: points.unconfirmed, info: `${printable(name)} is another host's` }
+    if (doubtful) return {}
+    return {
+      part: { name: 'reverse-name', score: points.unconfirmed, info: `${printable(name)} is another host's` },
+    }
   }
 
   async #ofHelo(helo: string, hostname: string, ip: string): Promise<StandingPart | undefined> {

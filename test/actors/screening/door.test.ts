@@ -19,7 +19,7 @@ let door: Door
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'teal-door-'))
   cache = Cache.open({ dir, log: makeLog('silent') })
-  door = new Door({ counters: cache, greylist: false, messagesMax: 0, metrics })
+  door = new Door({ counters: cache, greylist: false, messagesMax: 0, organizationMessagesMax: 0, metrics })
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
 })
 afterEach(async () => {
@@ -67,7 +67,7 @@ test('after very many nothing is taken from the network any more, for an hour', 
 })
 
 test('messages of one network have a number in an hour, where there is to be one', async () => {
-  const strict = new Door({ counters: cache, greylist: false, messagesMax: 2, metrics })
+  const strict = new Door({ counters: cache, greylist: false, messagesMax: 2, organizationMessagesMax: 0, metrics })
   await strict.enter('203.0.113.5')
   await strict.enter('203.0.113.6')
   await expect(strict.enter('203.0.113.7')).rejects.toMatchObject({ code: 'NetworkBusy' })
