@@ -47,7 +47,8 @@ const directSecure: Visitor = { address: undefined, secure: true }
 export function visitorOf(arrival: Arrival, proxies: Proxies): Visitor {
   const { header } = proxies
   const name = header === 'none' ? 'x-forwarded-for' : header.toLowerCase()
-  const said = arrival.header(name) !== ''
+  // An empty field of a stranger's may stand before that of the proxy.
+  const said = arrival.header(name) !== '' || (header !== 'none' && arrival.headers(name).length > 1)
   const scheme = arrival.header('x-forwarded-proto') !== ''
   if ((!said && !scheme) || !proxies.trusts(arrival.address())) return arrival.secure ? directSecure : direct
   if (said && header === 'none') proxies.onUnread?.(arrival.address())
