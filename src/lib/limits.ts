@@ -998,7 +998,7 @@ export const limits = {
   cache: {
     /** Room the folder must have when it is opened: what the engine maps into memory at once. */
     roomBytesMin: 128 * kib,
-    /** Entries; when there are more, those that would end first go first. Some 200 bytes each. */
+    /** Entries; when there are more, those of strangers at the door go first, then those that would end first. Some 200 bytes each. */
     entriesMax: 1_000_000,
     /** Entries kept in memory as they were read; some 150 bytes each. */
     knownMax: 10_000,

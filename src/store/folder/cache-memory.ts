@@ -16,8 +16,12 @@ export interface Tables {
   /** Key -> end and value. */
   readonly entries: Table<string, Entry> & {
     get(key: string): Entry | undefined
-    /** From `start` on, in the order of their keys. */
-    getRange(range: { start: string; limit: number }): Iterable<{ readonly key: string; readonly value: Entry }>
+    /** From `start` on and before `end`, in the order of their keys. */
+    getRange(range: {
+      start: string
+      end?: string
+      limit: number
+    }): Iterable<{ readonly key: string; readonly value: Entry }>
   }
   /** End and key, in the order of their ends. */
   readonly ends: Table<[number, string], number> & {
@@ -55,9 +59,9 @@ export function memoryTables(): Tables {
       },
       remove: async (key: string) => kept.delete(key),
       /** As of `ends`. */
-      getRange({ start, limit }) {
+      getRange({ start, end, limit }) {
         const keys = [...kept.keys()]
-          .filter(key => key >= start)
+          .filter(key => key >= start && (end === undefined || key < end))
           .sort()
           .slice(0, limit)
         return keys.flatMap(key => {

@@ -4,7 +4,8 @@
 // Reading is synchronous and sees every write at once. Writes are gathered and put together; they are on the disk within
 // moments and survive an orderly restart for certain, a crash but for the last ones; a disk that fails costs that, and
 // nothing else. Every entry ends at a time of its
-// own, and there are never more than a set number: when there are, those that would end first go first.
+// own, and there are never more than a set number: when there are, those that strangers fill at the door go first, so that nobody can have
+// counts of failed logins forgotten, and then those that would end first.
 
 import { createHash } from 'node:crypto'
 import { after, breathe, every, now, type Timer, within } from '#lib/clock.ts'
@@ -353,11 +354,22 @@ export class Cache implements Counters {
   }
 
   #evict(count: number): void {
-    for (const [, key] of this.#tables.ends.getKeys({ limit: count })) {
+    let left = count
+    for (const kind of strangers) {
+      if (left === 0) return
+      for (const { key } of this.#tables.entries.getRange({ start: `${kind}:`, end: `${kind};`, limit: left })) {
+        if (!this.#dirty.has(key)) this.#dirty.set(key, null)
+        left -= 1
+      }
+    }
+    for (const [, key] of this.#tables.ends.getKeys({ limit: left })) {
       if (!this.#dirty.has(key)) this.#dirty.set(key, null)
     }
   }
 }
+
+/** Kinds that whoever connects can fill (actors/screening/door.ts), those that are missed least first. */
+const strangers = ['greylist', 'unknown recipients', 'organization messages', 'network messages', 'greylist passed']
 
 /** Long names are hashed: LMDB takes keys of some 2,000 bytes, and what a stranger sends has no length. */
 function keyOf(kind: string, id: string): string {

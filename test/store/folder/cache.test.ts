@@ -166,6 +166,21 @@ describe('on the disk', () => {
     expect(cache.look('k', '400')?.value).toBe(400)
   })
 
+  test('what strangers fill has no count of failed logins forgotten', async () => {
+    await reopen(100)
+    for (let index = 0; index < 12; index++) cache.count('password', 'anna', 120_000)
+    cache.keep('nonce', 'n', 'a login', 600_000)
+    const kinds = ['greylist', 'unknown recipients', 'organization messages', 'network messages', 'greylist passed']
+    for (const kind of kinds) for (let index = 0; index < 150; index++) cache.count(kind, String(index), 3_600_000)
+    await cache.flush()
+    expect(cache.size).toBe(100)
+    expect(cache.counted('password', 'anna').used).toBe(12)
+    expect(cache.look('nonce', 'n')?.value).toBe('a login')
+    // Who has come twice is asked to come once more last.
+    expect(cache.counted('greylist', '0').used).toBe(0)
+    expect(cache.counted('greylist passed', '99').used).toBe(1)
+  })
+
   test('health is really written and read', async () => {
     cache.ping()
     await cache.check()
