@@ -3,6 +3,7 @@
 // Opened once by the core, which hands its parts on. Nothing of what it makes may be made a second time: limits of
 // attempts and caches of verified passwords only hold where there is one of each.
 
+import { createHmac } from 'node:crypto'
 import type { Config } from '#config'
 import { every } from '#lib/clock.ts'
 import type { Journal } from '#lib/journal/journal.ts'
@@ -60,7 +61,9 @@ export function openCredentials(parts: CredentialParts): Credentials {
   const { config, log, journal, metrics, system, writer, settings, cache, pools, access, wanted } = parts
   const { auth, dataDir, hostname } = config
   const pwned = new Pwned(auth.pwned)
-  const seal = new SecretBox(loadKey(dataDir, 'totp', auth.totpSecret))
+  const key = loadKey(dataDir, 'totp', auth.totpSecret)
+  const seal = new SecretBox(key)
+  const questionKey = createHmac('sha256', key).update('questions for passkeys').digest()
   const attempts = new Attempts(cache, auth.trustedNetworks)
   const authLog = new AuthLog(system.read, writer, settings, log, journal)
   const { passwords, keys } = pools
@@ -82,7 +85,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
     logins,
     grants,
     codes: new OneTimeCodes({ ...shared, seal }),
-    securityKeys: new SecurityKeys({ ...shared, rpId: rpId || hostname, rpName }),
+    securityKeys: new SecurityKeys({ ...shared, rpId: rpId || hostname, rpName, questionKey }),
     pwned,
     close: async () => {
       sweeper.cancel()

@@ -1,6 +1,7 @@
 // Questions for a passkey that nobody has to be known for: signed and dated instead of kept, so that whoever asks much fills nothing.
 //
-// One serves for the page it was asked by, for minutes, and until the service starts anew; that it serves once is the caller's to see to.
+// One serves for the page it was asked by, for minutes, wherever the same key is: the node that is shown the answer need not be the one
+// that asked. That it serves once is the caller's to see to.
 
 import { createHmac } from 'node:crypto'
 import { now } from '#lib/clock.ts'
@@ -12,7 +13,12 @@ const chanceBytes = 24
 const headBytes = stampBytes + chanceBytes
 
 export class PasskeyQuestions {
-  readonly #key = randomBuffer(32)
+  readonly #key: Buffer
+
+  /** @param key the same at all nodes */
+  constructor(key: Buffer) {
+    this.#key = key
+  }
 
   /** A challenge for a page (an origin), in hexadecimal digits. */
   ask(page: string): string {

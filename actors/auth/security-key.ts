@@ -37,6 +37,8 @@ export interface KeyDeps {
   /** Relying party where a call names none. */
   readonly rpId: string
   readonly rpName: string
+  /** Signs questions for passkeys; the same at all nodes. */
+  readonly questionKey: Buffer
 }
 
 export interface Asked {
@@ -79,10 +81,11 @@ interface PasskeyAssertion
 
 export class SecurityKeys {
   readonly #deps: KeyDeps
-  readonly #questions = new PasskeyQuestions()
+  readonly #questions: PasskeyQuestions
 
   constructor(deps: KeyDeps) {
     this.#deps = deps
+    this.#questions = new PasskeyQuestions(deps.questionKey)
   }
 
   /** `registrationOptions`. @throws Fault UserNotFound */

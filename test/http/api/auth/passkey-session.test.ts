@@ -1,9 +1,13 @@
 // Signing in with a passkey alone: nothing is said of who is here, and nothing opens but a fresh answer of a verified owner, once, for this page.
 
+import { mkdtempSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { shiftClock } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
+import { startTeal } from '#service'
 import { Authenticator, type Quirks } from '../../../lib/secret/authenticator.ts'
 import { type Body, useTeal } from '../../../running.ts'
 
@@ -28,8 +32,8 @@ function send(
   body: object,
   origin = pageOrigin(),
   headers: Record<string, string> = {},
+  { host, port } = service.at('api'),
 ): Promise<Answer> {
-  const { host, port } = service.at('api')
   const all = { origin, 'sec-fetch-site': 'same-origin', 'x-teal-page': '1', 'content-type': 'application/json' }
   return new Promise((resolve, reject) => {
     const asking = request({ host, port, path, method, headers: { ...all, ...headers } }, response => {
@@ -106,6 +110,29 @@ test('an answer serves once, also where two come at once, and not for long', asy
   const old = shown(key, id, await ask())
   shiftClock(limits.webauthn.passkeyMs + 1000)
   expect(outcome(await send('POST', '/session/passkey', old))).toEqual([404, 'ChallengeNotFound'])
+})
+
+test('a question is known wherever the same keys are: after a new start, and at another node', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'teal-passkey-'))
+  const page = 'https://mail.example.com'
+  const garbage = { rawId: 'aa', clientDataJSON: 'aa', authenticatorData: 'aa', signature: 'aa', userHandle: 'aa' }
+  const during = async <Value>(task: (at: { host: string; port: number }) => Promise<Value>) => {
+    const teal = await startTeal({ dataDir, threads: 0, api: { port: 0 } })
+    try {
+      return await task(teal.listeners.api ?? { host: '', port: 0 })
+    } finally {
+      await teal.close()
+    }
+  }
+  try {
+    const asked = await during(at => send('POST', '/session/passkey-challenge', {}, page, {}, at))
+    const { challenge } = asked.body.authenticationOptions
+    const shown = { challenge, ...garbage }
+    const said = await during(at => send('POST', '/session/passkey', shown, page, {}, at))
+    expect(outcome(said)).toEqual([403, 'InvalidAssertion'])
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true })
+  }
 })
 
 test('nothing else opens, and what is said tells nobody who has an account or a key', async () => {
