@@ -3,17 +3,20 @@
 //
 // A network from which an account was entered lately, by a whole login with every factor, has counts of wrong passwords of
 // its own for that account, so a stranger who guesses cannot lock the owner out; an application password makes its network
-// known for application passwords alone. Wrong factors count for the account, wherever they come from (who gets that far has
-// the password), but a security key alone anybody may try. Failures count for the networks they come from, too, for whatever
-// accounts and for names nobody has; networks that are trusted by configuration are left out of that.
+// known for application passwords alone. Wrong factors count for the account, wherever they come from; apart from those, since
+// no password is needed, a security key alone and codes of a token that finish no login. Failures count for the networks they
+// come from, too, for whatever accounts and names nobody has; networks trusted by configuration are left out of that.
 
 import { limits } from '#lib/limits.ts'
 import { networkOf, networksOf, rangesOf } from '#lib/network.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import { type Gate, Gates } from './gates.ts'
 
-/** What is counted: failures of one kind at one account; `key` is a security key without a password before it. */
-export type AttemptKind = 'password' | 'asp' | 'factor' | 'key'
+/**
+ * What is counted: failures of one kind at one account; `key` is a security key without a password before it, `code` a one-time
+ * code that finishes no login, of whoever is in already.
+ */
+export type AttemptKind = 'password' | 'asp' | 'factor' | 'key' | 'code'
 
 /** By what an account was entered. */
 export type Entry = 'password' | 'asp'
@@ -41,6 +44,7 @@ const windows = {
   asp: { max: passwordFailuresMax, ms: passwordMs },
   factor: { max: factorFailuresMax, ms: factorMs },
   key: { max: factorFailuresMax, ms: factorMs },
+  code: { max: factorFailuresMax, ms: factorMs },
 } as const
 
 export class Attempts {

@@ -54,7 +54,7 @@ export class OneTimeCodes {
   /** @throws Fault UserNotFound, TotpEnabled, TotpDisabled, InvalidToken, RateLimitedError */
   async enable(id: string, code: string, keep: string | null, origin: Origin, signal: AbortSignal): Promise<void> {
     const { system, seal, attempts, authLog } = this.#deps
-    const attempt = await attempts.begin('factor', { account: id, ip: origin.ip ?? '' })
+    const attempt = await attempts.begin('code', { account: id, ip: origin.ip ?? '' })
     try {
       const user = await liveUser(system, id)
       if (factorsOf(user).includes('totp')) throw new Fault('TotpEnabled')
@@ -82,12 +82,13 @@ export class OneTimeCodes {
   /**
    * Checks a code; with the nonce of a login it finishes that.
    *
+   * @param inside whether the account's own token asks: no password was given before, so no login may be locked by it
    * @throws Fault UserNotFound, RateLimitedError (also for a code that was used before), InvalidTotpNonce, TotpDisabled,
    * InvalidToken
    */
   async check(
     id: string,
-    { code, nonce }: { code: string; nonce: string | undefined },
+    { code, nonce, inside = false }: { code: string; nonce: string | undefined; inside?: boolean },
     origin: Origin,
     signal: AbortSignal,
   ): Promise<string | undefined> {
@@ -95,7 +96,8 @@ export class OneTimeCodes {
     const user = await liveUser(system, id)
     const note = (result: 'success' | 'fail' | 'ratelimited') =>
       authLog.add(user.num, { action: 'check 2fa totp', result, ...origin })
-    const attempt = await attempts.begin('factor', { account: id, ip: origin.ip ?? '' }).catch(async error => {
+    const kind = nonce === undefined && inside ? 'code' : 'factor'
+    const attempt = await attempts.begin(kind, { account: id, ip: origin.ip ?? '' }).catch(async error => {
       await note('ratelimited')
       throw error
     })

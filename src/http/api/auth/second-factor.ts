@@ -92,8 +92,8 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
     body: { token: code, totpNonce: optional(nonce) },
     reply: { token: Type.Optional(Type.String({ description: 'An access token, where the login asked for one' })) },
     faults: ['UserNotFound', 'RateLimitedError', 'InvalidTotpNonce', 'TotpDisabled', 'InvalidToken'],
-    async run({ input, signal }) {
-      const given = { code: input.token, nonce: input.totpNonce }
+    async run({ input, signal, caller }) {
+      const given = { code: input.token, nonce: input.totpNonce, inside: caller.user !== null }
       const token = await codes.check(input.user, given, originOf(input), signal)
       return token === undefined ? {} : { token }
     },

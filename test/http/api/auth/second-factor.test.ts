@@ -117,6 +117,20 @@ describe('one-time codes', () => {
     )
   })
 
+  test('that finish no login lock nobody out of one: a stolen token is not enough', async () => {
+    const user = await fresh()
+    const seed = await withCodes(user)
+    const first = { token: codeOf(seed), totpNonce: await nonceOf(user) }
+    const stolen = (await factor(user, 'POST', '/totp/check', first)).body.token
+    const codes: string[] = []
+    for (let at = 0; at < 7; at++) {
+      codes.push((await factor(user, 'POST', '/totp/check', { token: wrongCode(seed) }, stolen)).body.code)
+    }
+    expect(codes).toEqual([...Array(6).fill('InvalidToken'), 'RateLimitedError'])
+    const owner = { token: codeOf(seed, 1), totpNonce: await nonceOf(user) }
+    expect((await factor(user, 'POST', '/totp/check', owner)).body.token).toMatch(/^[0-9a-f]{40}$/)
+  })
+
   test('cannot be guessed by many at once', async () => {
     const user = await fresh()
     const seed = await withCodes(user)
