@@ -135,7 +135,8 @@ export class Exchange {
     const all = target === undefined ? [...found.route.byMethod.values()] : [target]
     if (all.some(({ endpoint }) => strangers(endpoint))) return found
     const isPublic = target === undefined || target.endpoint.allow === 'public'
-    return isPublic || pageToken(name => wire.header(name), { method, secure }) === '' ? null : found
+    const opens = target !== undefined && opensToShow(target)
+    return isPublic || pageToken(name => wire.header(name), { method, secure, opens }) === '' ? null : found
   }
 
   #rest(ms: number): Promise<void> {
@@ -174,7 +175,7 @@ export class Exchange {
       const { endpoint } = target
       call.start(endpoint, this.#held, target.counters)
       const query = call.wire.query === '' ? null : parseQuery(call.wire.query)
-      const caller = endpoint.allow === 'public' ? stranger : this.#identify(call, query)
+      const caller = endpoint.allow === 'public' ? stranger : this.#identify(call, target, query)
       call.caller = caller instanceof Promise ? await caller : caller
       if (call.caller !== stranger) call.wire.recognised()
       const known = target.userIndex === -1 ? values : ownName(values, target.userIndex, call.caller)
@@ -205,11 +206,13 @@ export class Exchange {
   }
 
   /** The token by the precedence of api-semantics 1.2, taken out of the query; then the session of the page. */
-  #identify(call: Call, query: Tree | null): Caller | Promise<Caller> {
+  #identify(call: Call, target: Target, query: Tree | null): Caller | Promise<Caller> {
     const header = (name: string) => call.wire.header(name)
     const shown = shownToken(header, query)
     // Where strangers call, a session is all that opens anything.
-    const token = shown === '' || call.isOutside ? pageToken(header, call) : shown
+    const { method, secure } = call
+    const asked = { method, secure, opens: opensToShow(target) }
+    const token = shown === '' || call.isOutside ? pageToken(header, asked) : shown
     // The page is nobody where it has no session, also where others need no token.
     if (token === '' && (call.isOutside || header(pageHeader) !== '')) throw new Fault('InvalidToken')
     call.token = token === '' ? null : token
@@ -378,6 +381,11 @@ function ownOrigin(call: Call, input: Record<string, unknown>): void {
   if (address === '') delete input.ip
   else input.ip = address
   input.sess = call.caller.session ?? ''
+}
+
+/** Whether what is answered is shown or kept by a browser itself, or followed as events: nothing that only our page reads. */
+function opensToShow({ endpoint }: Target): boolean {
+  return endpoint.replyType !== undefined
 }
 
 /** `me` becomes the caller's id where there is one. */

@@ -2,7 +2,8 @@
 //
 // A browser sends a cookie whoever asks it to, so one counts only for what our own page sent: the browser says so in
 // Sec-Fetch-Site, or, where it knows no such thing, in Origin; and a header that neither a form nor a picture can have, and no other
-// origin is allowed by guard/cors.ts, says it once more. Only what is opened to be shown or kept (a GET) does without that header.
+// origin is allowed by guard/cors.ts, says it once more. Only what is opened to be shown or kept (a GET of bytes or events) does without that
+// header: a picture in a letter, which a frame of our own origin fetches, calls nothing else.
 // Scripts cannot read the cookie, other sites do not send it (SameSite), and over TLS no other host can set it (`__Host-`).
 
 /** Reads a header in lower case; '' for none. */
@@ -19,14 +20,14 @@ const inClear = 'teal'
 /** Behind the name: of the one in whose place somebody acts for a while. */
 const actingSuffix = '-as'
 
-/** Whether our own page sent this, as far as a browser tells. */
-export function isOwnPage(header: Header, method: string): boolean {
+/** Whether our own page sent this, as far as a browser tells. @param opens the answer is none that only a program reads */
+export function isOwnPage(header: Header, method: string, opens = false): boolean {
   const site = header('sec-fetch-site').toLowerCase()
   const origin = header('origin')
   // A proxy may have changed the host; what the browser says itself nobody has.
   if (site === '' && origin !== '' && hostOf(origin) !== header('host').toLowerCase()) return false
   if (site !== '' && site !== 'same-origin') return false
-  if (header(pageHeader) !== '1') return method === 'GET' && site === 'same-origin'
+  if (header(pageHeader) !== '1') return opens && method === 'GET' && site === 'same-origin'
   // Each browser says where a call that may change something comes from.
   return method === 'GET' || site !== '' || origin !== ''
 }
@@ -39,11 +40,11 @@ export interface PageTokens {
   readonly acting: string
 }
 
-type Asked = { readonly method: string; readonly secure: boolean }
+type Asked = { readonly method: string; readonly secure: boolean; readonly opens?: boolean }
 
-export function pageTokens(header: Header, { method, secure }: Asked): PageTokens {
+export function pageTokens(header: Header, { method, secure, opens }: Asked): PageTokens {
   const line = header('cookie')
-  if (line === '' || !isOwnPage(header, method)) return { own: '', acting: '' }
+  if (line === '' || !isOwnPage(header, method, opens)) return { own: '', acting: '' }
   const cookies = new Map<string, string>()
   for (const pair of line.split(';')) {
     const at = pair.indexOf('=')

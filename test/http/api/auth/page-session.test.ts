@@ -123,11 +123,21 @@ test('a cookie does not count for what other sites send', async () => {
   expect(JSON.stringify(listed.body)).not.toContain('Stolen')
 })
 
-test('what our page opens to be kept needs no header, and only a GET does', async () => {
-  await service.user('opens')
+test('what our page opens to be shown or kept needs no header, and only that does: a picture in a letter calls nothing', async () => {
+  const id = await service.user('opens')
   const cookie = await signIn('opens')
   const own = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate', cookie }
-  expect((await send('GET', '/users/me', own)).status).toBe(200)
+  const { id: inbox } = (await service.call('GET', `/users/${id}/mailboxes/resolve?path=INBOX`)).body
+  const letters = `/mailboxes/${inbox}/messages`
+  const unread = { subject: 'Unread', text: 'x', unseen: true }
+  const { message } = (await service.call('POST', `/users/${id}${letters}`, unread)).body
+  const letter = `/users/me${letters}/${message.id}`
+  expect((await send('GET', `${letter}/message.eml`, own)).status).toBe(200)
+  // Whoever has allowed pictures from elsewhere has them fetched by a frame of our own origin, also from here.
+  const picture = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image', cookie }
+  expect((await send('GET', `${letter}?markAsSeen=true`, picture)).body.code).toBe('InvalidToken')
+  expect((await service.call('GET', `/users/${id}${letters}/${message.id}`)).body.seen).toBe(false)
+  expect((await send('GET', letter, { ...page(), cookie })).body).toMatchObject({ seen: false })
   expect((await send('DELETE', '/users/me/2fa', own)).body.code).toBe('InvalidToken')
 })
 
