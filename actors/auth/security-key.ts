@@ -134,8 +134,8 @@ export class SecurityKeys {
   async askToLogin(id: string, nonce: string | undefined, asked: Asked) {
     const { system, logins } = this.#deps
     const user = await liveUser(system, id)
-    if (!factorsOf(user).includes('webauthn')) throw new Fault('WebAuthnDisabled')
     const login = nonce === undefined ? undefined : logins.look(nonce, user, 'webauthn', 'Invalid2faNonce')
+    if (!factorsOf(user).includes('webauthn')) throw new Fault('WebAuthnDisabled')
     const lifeMs = Math.min(limits.webauthn.challengeMs, login?.ttlMs ?? Number.POSITIVE_INFINITY)
     const challenge = this.#keep(user, 'login', asked, '', nonce ?? null, lifeMs)
     const known = await this.#known(user, asked.attachment)
