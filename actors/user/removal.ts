@@ -62,6 +62,8 @@ async function leave(turn: UserTurn, before: User, due: number): Promise<number>
   const addresses = await listAddresses(turn.read, user.id)
   const task = newId()
   const { username, key, address } = user
+  // Tokens and logins of before are over, also where the account comes back.
+  user.authVersion += 1
   user.deleted = { at: turn.now, after: due, task, username, key, address, addresses, started: false }
   // Nothing that a username may have: the name is free.
   user.key = `#${user.id}`

@@ -72,6 +72,18 @@ test('a deleted user frees name and addresses at once and can come back', async 
   expect(log.map((one: { action: string }) => one.action).slice(0, 2)).toEqual(['restore user', 'delete user'])
 })
 
+test('tokens of before are over, also where the account comes back', async () => {
+  const id = await user('again')
+  const login = { username: 'again', password: 'secret of again', token: true }
+  const { token } = (await call('POST', '/authenticate', login)).body
+  expect((await call('GET', '/users/me', undefined, token)).body.id).toBe(id)
+  await call('DELETE', `/users/${id}?deleteAfter=${soon()}`)
+  expect((await call('GET', '/users/me', undefined, token)).body.code).toBe('InvalidToken')
+  expect((await call('POST', `/users/${id}/restore`, {})).status).toBe(200)
+  expect((await call('GET', '/users/me', undefined, token)).body.code).toBe('InvalidToken')
+  expect((await call('POST', '/authenticate', login)).status).toBe(200)
+})
+
 test('a date of a year that clients cannot read is refused before anything happens', async () => {
   const id = await user('eternal')
   for (const date of ['+275760-09-13T00:00:00.000Z', '8640000000000000', '253402300800000']) {
