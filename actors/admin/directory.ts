@@ -1,9 +1,9 @@
 // The directory: what belongs to no account. One actor for settings, tokens and the like, so that their order is a queue.
 
-import { type TokenRow, tokenDelete, tokenInsert } from '#store/accounts/tokens.ts'
+import { type TokenRow, tokenBind, tokenDelete, tokenInsert, tokensBoundTo } from '#store/accounts/tokens.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type SettingKey, settingDelete, settingPut } from '#store/folder/settings.ts'
-import type { Command } from '../kernel/actor.ts'
+import type { Command, Turn } from '../kernel/actor.ts'
 
 /** The directory keeps nothing in memory: its rows are few and its commands rare. */
 export interface DirectoryState {
@@ -30,6 +30,23 @@ export const revokeToken: DirectoryCommand<{ hash: string }, void> = {
   run(turn, row) {
     turn.write(tokenDelete, row)
   },
+}
+
+/**
+ * Tokens that are bound to a domain are bound to `current` instead, or with null no longer: one that is bound to no other ends.
+ * Whoever makes a domain of that name anew has nothing to do with who had it before.
+ */
+export async function rebindTokens(
+  turn: Pick<Turn<DirectoryState>, 'read' | 'write'>,
+  previous: string,
+  current: string | null,
+): Promise<void> {
+  for (const { hash, domains } of await tokensBoundTo(turn.read, previous)) {
+    const others = (domains ?? []).filter(name => name !== previous && name !== current)
+    const left = current === null ? others : [...others, current]
+    if (left.length === 0) turn.write(tokenDelete, { hash })
+    else turn.write(tokenBind, { hash, domains: left })
+  }
 }
 
 /** Changes a setting, or with null puts its default back. The caller applies it to the settings in memory afterwards. */

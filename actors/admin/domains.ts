@@ -35,7 +35,7 @@ import { domainRename as domainRenamed, findDomain } from '#store/domains/domain
 import { grow, moved } from '../domain/growth.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import type { UserCommand } from '../user/user.ts'
-import type { DirectoryCommand } from './directory.ts'
+import { type DirectoryCommand, rebindTokens } from './directory.ts'
 
 /** Makes `alias` stand for `domain`. @throws Fault AliasExists */
 export const createDomainAlias: DirectoryCommand<{ alias: string; domain: string }, { id: string }> = {
@@ -162,6 +162,8 @@ export const renameRest: DirectoryCommand<DomainRename, { addresses: number; ali
       turn.write(addressUpdate, address)
     }
     if (addresses.length > 0) grow(turn, { domain: current, forwards: true })
+    // As with those accounts that look after it: they go where what was said of it goes.
+    if ((await findDomain(turn.read, current)) === undefined) await rebindTokens(turn, previous, current)
     turn.write(domainRenamed, { previous, current })
     const aliases = await countAliasesOf(turn.read, previous)
     turn.write(domainAliasRename, { previous, current })

@@ -10,7 +10,7 @@ import { type Domain, domainAdmins, domainDelete, domainPut, findDomain, plainDo
 import { domainUse } from '#store/domains/domain-list.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { domainHold } from '#store/sending/domain-hold.ts'
-import type { DirectoryCommand } from '../admin/directory.ts'
+import { type DirectoryCommand, rebindTokens } from '../admin/directory.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 
 /** What may be said of a domain; what is not given stays as it is. */
@@ -66,7 +66,7 @@ async function isUsed(read: Reader, name: string): Promise<boolean> {
 }
 
 /**
- * Forgets what was said of a domain. With `force` also of one in which something lies: that stays, and goes on as in a
+ * Forgets what was said of a domain, and who looks after it. With `force` also of one in which something lies: that stays, and goes on as in a
  * domain nobody made, without limits.
  *
  * @throws Fault DomainNotFound, DomainInUse, NotPermitted for one that is closed, which must not open in passing
@@ -84,6 +84,7 @@ export const forgetDomain: DirectoryCommand<{ name: string; force: boolean }, vo
     if (known?.disabled === true && addresses > 0) {
       throw new Fault('NotPermitted', { text: 'The domain is disabled: its addresses would be open; enable it first' })
     }
+    await rebindTokens(turn, name, null)
     if (known === undefined) return
     turn.write(domainDelete, { name })
     turn.emit('domain.deleted', { domain: name })

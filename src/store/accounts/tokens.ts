@@ -46,6 +46,9 @@ export const tokenExtend = tokens.defineUpdate('extend', { raise: ['expires'], b
 /** Names one of an account. */
 export const tokenName = tokens.defineUpdate('name', { set: ['label'], by: ['hash', 'role'] })
 
+/** Binds one to other domains. */
+export const tokenBind = tokens.defineUpdate('bind', { set: ['domains'], by: ['hash'] })
+
 export const tokenDelete = tokens.defineDelete(['hash'])
 
 /** A token by its hash, whether or not it is still good. */
@@ -56,6 +59,12 @@ export async function findToken(read: Reader, hash: string): Promise<TokenRow | 
 /** Every provisioned token (those without an account), newest last. */
 export async function listTokens(read: Reader): Promise<TokenRow[]> {
   return await tokens.all(read, 'WHERE "user" IS NULL ORDER BY created LIMIT 10000')
+}
+
+/** Tokens that are bound to a domain, perhaps among others. */
+export async function tokensBoundTo(read: Reader, domain: string): Promise<TokenRow[]> {
+  const bound = await tokens.all(read, 'WHERE "user" IS NULL AND domains IS NOT NULL ORDER BY created')
+  return bound.filter(({ domains }) => domains?.includes(domain))
 }
 
 /** A provisioned token by its id. */

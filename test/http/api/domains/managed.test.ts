@@ -128,6 +128,28 @@ describe('a domain', () => {
     expect(await refusal('GET', '/domains/before.example')).toEqual([404, 'DomainNotFound'])
   })
 
+  test('takes tokens that are bound to it along, and none of them opens one that is made anew', async () => {
+    const bind = async (...domains: string[]) => (await call('POST', '/tokens', { role: 'domain', domains })).body
+    const opens = async (token: string, name: string) =>
+      (await call('GET', `/domains/${name}`, undefined, token)).status
+    await account('x', 'sold.example')
+    await call('POST', '/domains', { name: 'stays.example' })
+    const [one, both] = [await bind('sold.example'), await bind('sold.example', 'stays.example')]
+    const rename = { oldDomain: 'sold.example', newDomain: 'renamed.example' }
+    expect((await call('PUT', '/addresses/renameDomain', rename)).status).toBe(200)
+    await call('POST', '/domains', { name: 'sold.example' })
+    for (const { token } of [one, both]) {
+      expect([await opens(token, 'renamed.example'), await opens(token, 'sold.example')]).toEqual([200, 403])
+    }
+    expect((await call('DELETE', '/domains/renamed.example?force=true')).status).toBe(200)
+    await call('POST', '/domains', { name: 'renamed.example' })
+    expect(await opens(one.token, 'renamed.example')).toBe(403)
+    expect([await opens(both.token, 'renamed.example'), await opens(both.token, 'stays.example')]).toEqual([403, 200])
+    const { results } = (await call('GET', '/tokens')).body
+    expect(results.some(({ id }: { id: string }) => id === one.id)).toBe(false)
+    expect(results.find(({ id }: { id: string }) => id === both.id).domains).toEqual(['stays.example'])
+  })
+
   test('is no longer looked after by an account that is gone', async () => {
     const admin = await user('leaver')
     await call('POST', '/domains', { name: 'left.example', admins: [admin] })
