@@ -12,11 +12,11 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { aspOpens, aspScopes, aspSelector, normalAsp } from '#lib/secret/asp.ts'
 import { needsRehash } from '#lib/secret/form.ts'
-import { normalizeUsername, splitAddress } from '#mail/address/address.ts'
+import { splitAddress } from '#mail/address/address.ts'
 import type { Pwned } from '#net/outward/pwned.ts'
 import type { Pools } from '#pool'
 import { type Asp, selectAsps } from '#store/accounts/credentials.ts'
-import { resolveLogin } from '#store/accounts/login-name.ts'
+import { nameOfNobody, resolveLogin } from '#store/accounts/login-name.ts'
 import { findUser, type TemporaryPassword, type User } from '#store/accounts/users.ts'
 import type { ClosedDomains } from '#store/domains/closed.ts'
 import type { Cache } from '#store/folder/cache.ts'
@@ -164,7 +164,7 @@ export class Authentication {
 
   async #decide(attempt: LoginAttempt): Promise<Entered> {
     const user = await this.#find(attempt.username)
-    const account = user?.id ?? `name:${normalizeUsername(attempt.username)}`
+    const account = user?.id ?? `name:${await nameOfNobody(this.#deps.system.read, attempt.username)}`
     const subject: Subject = { account, ip: attempt.ip ?? '' }
     try {
       const asp = attempt.scope === 'master' ? undefined : await this.#asp(attempt, user, subject)

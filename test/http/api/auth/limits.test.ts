@@ -71,6 +71,17 @@ describe('wrong passwords', () => {
     expect(found).toEqual([...twelve, 'RateLimitedError'])
   })
 
+  test('say of a name in a domain with another one no more than that they are many, whether somebody has it', async () => {
+    await service.call('POST', '/domainaliases', { alias: 'also.example', domain: 'example.com' })
+    const { name } = await fresh()
+    const asked = async (local: string) => {
+      const names = [`${local}@example.com`, `${local}+x@ALSO.example`]
+      return codes(13, at => attempt(names[at % 2] ?? '', 'guess'))
+    }
+    expect(await asked(name)).toEqual([...twelve, 'RateLimitedError'])
+    expect(await asked('nobodyelse')).toEqual([...twelve, 'RateLimitedError'])
+  })
+
   test('are forgotten after a right one', async () => {
     const { name, password } = await fresh()
     for (let round = 0; round < 2; round++) {
