@@ -5,9 +5,20 @@
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 
-/** Addresses of this machine. */
-export function ownAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap(found => (found ?? []).map(one => one.address.replace(/%.*/, '')))
+/**
+ * Addresses of this machine; none where the system does not let this process ask for them.
+ *
+ * @param ask throws where it does not: a sandbox without AF_NETLINK refuses the question
+ */
+export function ownAddresses(ask: typeof networkInterfaces = networkInterfaces): string[] {
+  let found: ReturnType<typeof networkInterfaces>
+  try {
+    found = ask()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_SYSTEM_ERROR') throw error
+    return []
+  }
+  return Object.values(found).flatMap(of => (of ?? []).map(one => one.address.replace(/%.*/, '')))
 }
 
 const inside = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal', 'carrierGradeNat', 'unspecified'])
