@@ -13,6 +13,7 @@ import { openWhole } from '#store/engine/open.ts'
 import { isAddress, shownAddress } from '#store/engine/postgres/address.ts'
 import { engineFault, lock } from '#store/engine/sqlite/handle.ts'
 import { openReader } from '#store/engine/sqlite/reader.ts'
+import { becomeOwner } from '#store/folder/owner.ts'
 import { databaseFile, databaseOf, lockFile, type Place, runFile } from '#store/folder/place.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
 import { listPoints, takePoint } from '#store/upkeep/points.ts'
@@ -99,6 +100,9 @@ async function points(folder: string, options: BackupOptions): Promise<void> {
     gently: existsSync(runFile(dataDir)),
     say: (text: string) => said(options, text),
   }
+  // Loads the engine while this may still read where it is installed.
+  openReader(databaseFile(dataDir)).close()
+  becomeOwner(folder, dataDir)
   const result = await takePoint(dataDir, folder, how)
   const { point, files, added, dropped } = result
   print(

@@ -63,6 +63,20 @@ export function giveToOwner(path: string, dir = dirname(path)): void {
   if (made !== undefined && made.uid === 0 && uid !== 0) lchownSync(path, uid, gid)
 }
 
+/**
+ * Goes on as the user whose folder `dir` is, where root is in one of the service's: what is made there is the service's then, and nothing that
+ * the service put there leads root elsewhere. What the program consists of may be out of reach from here on.
+ */
+export function becomeOwner(dir: string, dataDir: string): void {
+  const found = statSync(dir, { throwIfNoEntry: false })
+  if (process.geteuid?.() !== 0 || found === undefined || found.uid === 0) return
+  const { uid, gid } = found
+  if (statSync(dataDir).uid !== uid) return
+  process.setgroups?.([gid])
+  process.setgid?.(gid)
+  process.setuid?.(uid)
+}
+
 /** Takes the permissions of others away from a file or folder of ours. @returns whether they had any */
 function close(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })

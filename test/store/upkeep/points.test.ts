@@ -1,7 +1,18 @@
 // Backups of several moments: what a further one costs, how many are kept, that each is whole; and those that come by themselves.
 
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -86,6 +97,25 @@ test('one that is taken by hand drops none that the service keeps', async () => 
     [9, 8, 7, 6, 5, 4, 3, 2].map(number => `2026010${number}T000000Z`),
   )
 })
+
+test('one that root takes in a folder of the service is the service’s', async () => {
+  const { dataDir } = service.teal.config
+  const [theirs, folder] = [join(root, 'theirs'), join(root, 'theirs-kept')]
+  const { point } = await takePoint(dataDir, folder, { at: day(1), keep: 1, gently: false })
+  await restoreBackup(point, theirs, () => {})
+  const self = process.geteuid?.()
+  const owner = self === 0 ? 65_534 : self
+  chmodSync(root, 0o711)
+  if (owner !== undefined && owner !== self)
+    for (const path of [folder, ...inside(folder), theirs, ...inside(theirs)]) chownSync(path, owner, owner)
+  const taken = await runTeal(['backup', '--to', folder, '--keep', '1'], childEnvironment(theirs))
+  expect(taken).toMatchObject({ code: 0 })
+  expect((await listPoints(folder)).map(one => one.name)).not.toContain('20260101T000000Z')
+  expect(new Set(inside(folder).map(path => lstatSync(path).uid))).toEqual(new Set([owner]))
+})
+
+/** Paths of all that lies in a folder, however deep. */
+const inside = (folder: string) => readdirSync(folder, { recursive: true }).map(name => join(folder, String(name)))
 
 test('another under way, a backup of one moment, and things of others are left alone', async () => {
   const { dataDir } = service.teal.config
