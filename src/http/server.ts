@@ -45,7 +45,7 @@ export async function listenHttp(exchange: Exchange, options: HttpOptions): Prom
 /**
  * Listens on a socket in the file system, which nobody but the owner of this process may open; on Windows on a named pipe.
  *
- * @throws Fault PortInUse, DataDirectoryUnusable where the path is too long or cannot be used
+ * @throws Fault DataDirectoryUnusable where the path is too long or cannot be used
  */
 export async function listenLocal(exchange: Exchange, path: string, choice: FrontChoice = 'auto'): Promise<HttpServer> {
   const front = await openFront(isPipe(path) ? 'node:http' : choice)

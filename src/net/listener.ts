@@ -226,8 +226,18 @@ function inUse(host: string, port: number, cause?: Error): Fault {
   return new Fault('PortInUse', { text: `Port ${port} on ${host} is in use already`, cause })
 }
 
-function unusable(host: string, port: number, error: Error): Fault {
+/** What the system's refusal to listen means, and what to do. */
+export function unusable(host: string, port: number, error: Error): Fault {
   const { code = 'unknown' } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') return inUse(host, port, error)
-  return new Fault('ConfigInvalid', { text: `Port ${port} on ${host} cannot be listened on: ${code}`, cause: error })
+  const why = refusals[code] === undefined ? code : `${refusals[code]} (${code})`
+  return new Fault('ConfigInvalid', { text: `Port ${port} on ${host} cannot be listened on: ${why}`, cause: error })
+}
+
+const refusals: Readonly<Record<string, string>> = {
+  EACCES:
+    'ports below 1024 are for root and for who has CAP_NET_BIND_SERVICE, as under deploy/teal.service; in a container ' +
+    'start it with --sysctl net.ipv4.ip_unprivileged_port_start=0',
+  EADDRNOTAVAIL: 'this machine does not have that address; 0.0.0.0 is all of its IPv4 ones, :: all it has',
+  EAFNOSUPPORT: 'this machine has no addresses of that kind; 0.0.0.0 is all of its IPv4 ones',
 }

@@ -4,6 +4,7 @@
 
 import { Command } from 'commander'
 import { after } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
 import { type Log, makeLog, reopenLog } from '#lib/log.ts'
 import { boundYoung, collectWhenQuiet, keepWarm } from '#lib/process/heap.ts'
 import { loadForMail } from '#lib/process/lazy.ts'
@@ -54,7 +55,9 @@ async function serve(options: ConfigOptions): Promise<void> {
     await lock.thread?.thread.end()
     throw error
   })
-  const service = await openService(config, log, { lock })
+  const service = await openService(config, log, { lock }).catch(error => {
+    throw withAdvice(error)
+  })
   optimizeEarly()
   // The other threads find their quiet second at about the same time, and they too drop what only the start needed.
   collectWhenQuiet(() => after(threadsSettleMs, keepWarm))
@@ -63,6 +66,13 @@ async function serve(options: ConfigOptions): Promise<void> {
   await service.close()
   log.info('stopped')
   process.exit(0)
+}
+
+/** What to do about a port that another program has. */
+function withAdvice(error: unknown): unknown {
+  if (!(error instanceof Fault) || error.code !== 'PortInUse') return error
+  const text = `${error.message}: stop the program that has it (ss -ltnp names it), or choose another port in the settings`
+  return new Fault('PortInUse', { text, cause: error })
 }
 
 function reload(options: ConfigOptions, log: Log): void {

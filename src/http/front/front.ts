@@ -44,12 +44,12 @@ export type FrontName = 'uWebSockets.js' | 'node:http'
 
 export interface Front {
   readonly name: FrontName
-  /** @throws Fault PortInUse */
+  /** @throws Fault PortInUse, ConfigInvalid */
   listen(serve: Serve, form: ListenForm): Promise<Listening>
   /**
    * On a socket in the file system, which nobody but the owner of this process may open, or a named pipe of Windows.
    *
-   * @throws Fault PortInUse
+   * @throws Fault DataDirectoryUnusable
    */
   listenLocal(serve: Serve, path: string): Promise<Listening>
 }

@@ -17,6 +17,7 @@ import { detach } from '#lib/process/background.ts'
 import { plainHttp, secureHttp } from '#lib/process/lazy.ts'
 import { hearAtOnce } from '#lib/process/link.ts'
 import { isPipe } from '#lib/process/socket-path.ts'
+import { unusable } from '#net/listener.ts'
 import { announced, visitorAddress } from '#net/proxy-header.ts'
 import { contextOptions, TlsStore } from '#net/tls/tls.ts'
 import type { HttpConnections } from '../guard/connections.ts'
@@ -32,8 +33,8 @@ export function openNode(): Front {
     async listen(serve, form) {
       const listening = new NodeListening(serve, form)
       const { host, port, shared: reusePort = false } = form
-      const text = `Port ${port} on ${host} is in use already, or the address is not available`
-      await listening.open({ host, port, reusePort, backlog: limits.net.acceptLengthMax }, text)
+      const where = { host, port, reusePort, backlog: limits.net.acceptLengthMax }
+      await listening.open(where, cause => unusable(host, port, cause))
       return listening
     },
     async listenLocal(serve, path) {
@@ -41,7 +42,8 @@ export function openNode(): Front {
       if (!isPipe(path)) rmSync(path, { force: true })
       const before = process.umask(0o177)
       try {
-        await listening.open({ path }, `The socket ${path} cannot be made`)
+        const text = `The socket ${path} cannot be made`
+        await listening.open({ path }, cause => new Fault('DataDirectoryUnusable', { text, cause }))
       } finally {
         process.umask(before)
       }
@@ -96,11 +98,11 @@ class NodeListening implements Listening {
 
   open(
     where: { host: string; port: number; reusePort: boolean; backlog: number } | { path: string },
-    text: string,
+    refused: (cause: Error) => Fault,
   ): Promise<void> {
     const server = this.#server
     return new Promise((resolve, reject) => {
-      const failed = (cause: Error) => reject(new Fault('PortInUse', { text, cause }))
+      const failed = (cause: Error) => reject(refused(cause))
       server.once('error', failed)
       server.listen(where, () => {
         server.off('error', failed)

@@ -15,6 +15,7 @@ import { rmSync } from 'node:fs'
 import { after, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import { requireFree } from '#net/listener.ts'
 import type { HttpConnections } from '../guard/connections.ts'
 import { type HttpTls, withPemFiles } from '../guard/pem-files.ts'
 import type { Body } from '../input/body.ts'
@@ -52,7 +53,7 @@ async function listenLocal(uws: Library, serve: Serve, path: string): Promise<Li
     const socket = await new Promise<Uws.us_listen_socket | false>(resolve => app.listen_unix(resolve, path))
     if (socket === false) {
       app.close()
-      throw new Fault('PortInUse', { text: `The socket ${path} cannot be made` })
+      throw new Fault('DataDirectoryUnusable', { text: `The socket ${path} cannot be made` })
     }
     return new UwsListening(uws, { app, socket }, serve, {
       host: '',
@@ -108,11 +109,9 @@ function listen(uws: Library, serve: Serve, { host, port, tls, connections }: Li
     start.call(app, host, port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, socket => {
       if (socket === false) {
         app.close()
-        reject(
-          new Fault('PortInUse', {
-            text: `Port ${port} on ${host} is in use already, or the address is not available`,
-          }),
-        )
+        // The library does not say why. Who asks the system hears it, unless it was for a moment.
+        const text = `Port ${port} on ${host} was in use`
+        requireFree(host, port).then(() => reject(new Fault('PortInUse', { text })), reject)
       } else resolve({ app, socket })
     })
   })

@@ -6,11 +6,11 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { detach } from '#lib/process/background.ts'
 import { plainHttp } from '#lib/process/lazy.ts'
 import { Admission, type Gate } from '../admission.ts'
+import { unusable } from '../listener.ts'
 import { announced, visitorAddress } from '../proxy-header.ts'
 import type { Challenges } from './challenges.ts'
 
@@ -35,7 +35,7 @@ export interface ChallengeListener {
 /** The path of a challenge with its token last (RFC 8555 8.3). */
 const place = '/.well-known/acme-challenge/'
 
-/** Listens. @throws Fault PortInUse */
+/** Listens. @throws Fault PortInUse, ConfigInvalid */
 export async function listenForChallenges(options: ChallengeListenerOptions): Promise<ChallengeListener> {
   const { host, port } = options
   const { headBytesMax, headMs, connectionsMax } = limits.acme
@@ -85,10 +85,7 @@ function admit(gate: Gate, socket: Socket): void {
 
 function listening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', cause => {
-      const text = `Port ${port} on ${host} (tls.acme.http) is in use already, or the address is not available`
-      reject(new Fault('PortInUse', { text, cause }))
-    })
+    server.once('error', cause => reject(unusable(`${host} (tls.acme.http)`, port, cause)))
     server.listen(port, host, () => {
       server.removeAllListeners('error')
       server.on('error', () => {})
