@@ -105,6 +105,28 @@ describe('setup', () => {
     for (const { created, users } of domains) expect([created, users]).toEqual([expect.any(String), 1])
   })
 
+  test('has certificates fetched for the names of a further domain', async () => {
+    const acme = ['tls.acme.http=127.0.0.1:0', 'tls.acme.directory=http://127.0.0.1:9/']
+    const file = join(root, 'fetching', 'etc', 'teal.toml')
+    const place = ['--config', file, '--data-dir', join(root, 'fetching', 'data')]
+    const words = ['setup', 'example.org', '--acme', '--json', ...place, ...machine.asked, ...set, ...acme]
+    expect(await runTeal(words, env)).toMatchObject({ code: 0, err: '' })
+    for (const _ of ['once', 'again']) {
+      const further = ['setup', 'second.example', '--config', file, '--json', ...machine.asked]
+      expect(await runTeal(further, env)).toMatchObject({ code: 0, err: '' })
+      const { out } = await runTeal(['cert', 'list', '--config', file, '--json'], env)
+      const known = out
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line))
+      expect(known.map(({ servername, acme }) => [servername, acme])).toEqual([
+        ['autoconfig.second.example', true],
+        ['autodiscover.second.example', true],
+        ['mta-sts.second.example', true],
+      ])
+    }
+  })
+
   test('was broken off after the configuration: the rest is made', async () => {
     const first = await setup('half', '--json')
     expect(first.code).toBe(0)

@@ -21,7 +21,15 @@ import { readRun } from '../inspect/running.ts'
 import { type ConfigOptions, systemFile, withConfig } from '../options.ts'
 import { print } from '../print.ts'
 import { type Reach, reach, readSecret } from '../reach.ts'
-import { type Account, accountOf, protect, provideAccount, provideDomain, provideKeys } from '../setup/account.ts'
+import {
+  type Account,
+  accountOf,
+  protect,
+  provideAccount,
+  provideDomain,
+  provideKeys,
+  provideNames,
+} from '../setup/account.ts'
 import { Questions } from '../setup/ask.ts'
 import { configOf, fileOf, type Plan } from '../setup/plan.ts'
 import { obstacles, ownFile, placesOf } from '../setup/preflight.ts'
@@ -94,6 +102,7 @@ async function setup(given: string, options: Options): Promise<void> {
     const account = await accountFor(to, plan.admin, { options, questions, password: password.value })
     await provideDomain(to, domain)
     await provideKeys(to, domain)
+    await provideNames(to, config, domain)
     const records = await seenRecords(config, domain, to, servers)
     const shown = account.made && password.generated() ? { ...account, password: await password.value() } : account
     for (const text of toldOf(plan, shown, records)) said(text)

@@ -3,9 +3,13 @@
 // Where a second factor is wanted it comes with an application password for mail programs, which know no factors. The keys
 // that sign come with the address. Each step may have been done before, and is then left as it is.
 
+import type { Config } from '#config'
+import { acmeName } from '#lib/acme-name.ts'
 import { now } from '#lib/clock.ts'
+import { Fault } from '#lib/fault.ts'
 import { decodeBase32, stepMs, totpCode } from '#lib/secret/totp.ts'
 import type { Reach } from '../reach.ts'
+import { namesOf } from './plan.ts'
 
 export interface Account {
   readonly id: string
@@ -64,4 +68,19 @@ export async function provideKeys(to: Reach, domain: string): Promise<void> {
   const path = `/domainkeys?domain=${encodeURIComponent(domain)}`
   const { results } = await to.call<{ results: unknown[] }>('GET', path)
   if (results.length === 0) await to.call('POST', '/domainkeys/rotate', { domain })
+}
+
+/** Has certificates fetched for the domain's names, where that is done here and the settings, written for another domain, have others. */
+export async function provideNames(to: Reach, { tls: { acme } }: Config, domain: string): Promise<void> {
+  if (!acme.enabled) return
+  const wanted = namesOf(domain).flatMap(name => acmeName(name) ?? [])
+  const named = new Set(acme.names.map(acmeName))
+  for (const servername of wanted.filter(name => !named.has(name))) {
+    const path = `/certs/resolve/${encodeURIComponent(servername)}`
+    const known = await to.call('GET', path).catch((error: unknown) => {
+      if (!(error instanceof Fault) || error.code !== 'CertNotFound') throw error
+      return undefined
+    })
+    if (known === undefined) await to.call('POST', '/certs', { servername, acme: true })
+  }
 }

@@ -19,6 +19,11 @@ export interface Plan {
   readonly set: readonly string[]
 }
 
+/** Names of a domain under which mail programs and other servers ask over HTTPS. */
+export function namesOf(domain: string): string[] {
+  return ['autoconfig', 'autodiscover', 'mta-sts'].map(label => `${label}.${domain}`)
+}
+
 /** How a file begins that a set-up wrote. */
 const mark = '# Written by `teal setup`'
 
@@ -31,7 +36,7 @@ export function isOwnFile(text: string): boolean {
 function settingsOf(plan: Plan): ConfigPart {
   const { domain, hostname, dataDir, admin, acme, email, listen: host } = plan
   const open = (port: number) => ({ host, port })
-  const names = [hostname, ...['autoconfig', 'autodiscover', 'mta-sts'].map(label => `${label}.${domain}`)]
+  const names = [hostname, ...namesOf(domain)]
   const part = {
     ...{ dataDir, hostname, mail: { defaultDomain: domain, postmaster: admin } },
     smtp: { ...open(25), stsMode: 'testing' },
