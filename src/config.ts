@@ -211,7 +211,7 @@ class Draft {
 
   addEnvironment(env: Readonly<Record<string, string | undefined>>): void {
     for (const [variable, raw] of Object.entries(env)) {
-      if (raw === undefined || !variable.startsWith('TEAL_') || foreign.test(variable)) continue
+      if (raw === undefined || !variable.startsWith('TEAL_') || foreign.test(`${variable}=${raw}`)) continue
       const found = keyOf(variable)
       if (found === undefined) this.refuse(variable, `${variable}: there is no such key`)
       else this.#add(found.name, found.key, raw, variable, process.cwd())
@@ -244,8 +244,8 @@ class Draft {
   }
 }
 
-/** TEAL_CONFIG names the file itself; the others are what a cluster sets for a service that is called teal. */
-const foreign = /^TEAL_(CONFIG$|SERVICE_|PORT$|PORT_\d)/
+/** The file itself, what `teal dev` and tests are told, and what a cluster sets for services that are called teal or teal-smtp. */
+const foreign = /^TEAL_(CONFIG=|TESTING=|DEV_|PORT=|(\w+_)?(SERVICE_(HOST|PORT)|PORT_\d+_|PORT=(tcp|udp|sctp):))/
 
 function readToml(file: string, draft: Draft): Tree {
   try {

@@ -94,6 +94,20 @@ describe('sources', () => {
   test('other variables are left alone, also those a cluster sets for a service of this name', () => {
     const env = { PATH: '/bin', TEAL_CONFIG: '', TEAL_SERVICE_HOST: '10.0.0.1', TEAL_PORT: 'tcp://10.0.0.1:80' }
     expect(problems({ env: { ...env, TEAL_PORT_80_TCP_ADDR: '10.0.0.1' } })).toEqual([])
+    const named = {
+      TEAL_SMTP_SERVICE_HOST: '10.0.0.1',
+      TEAL_SMTP_SERVICE_PORT_MAIL: '25',
+      TEAL_SMTP_PORT: 'tcp://10.0.0.1:25',
+    }
+    expect(problems({ env: { ...named, TEAL_SMTP_PORT_25_TCP_PORT: '25' } })).toEqual([])
+    expect(loadConfig({ env: { ...named, TEAL_SMTP_PORT: '26' } }).smtp.port).toBe(26)
+    expect(problems({ env: { TEAL_SMTP_PORT: 'many' } })).toEqual([expect.stringContaining('TEAL_SMTP_PORT')])
+  })
+
+  test('what teal dev and a run of tests are told is nothing to a service', () => {
+    const env = { TEAL_DEV_SMTP_PORT: '2525', TEAL_DEV_HOST: '0.0.0.0', TEAL_TESTING: '/tmp/x' }
+    expect(problems({ env })).toEqual([])
+    expect(problems({ env: { TEAL_TESTINGS: 'x' } })).toEqual([expect.stringContaining('TEAL_TESTINGS')])
   })
 
   test('relative paths in a file are relative to it, elsewhere to the working folder', () => {
