@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from '#config'
 import type { Closers, Core } from '#core'
+import { Fault } from '#lib/fault.ts'
 import { watchPair } from '#net/tls/pair-files.ts'
 import { selfSigned } from '#net/tls/self-signed.ts'
 import { type KeyPair, secureContext } from '#net/tls/tls.ts'
@@ -15,7 +16,28 @@ export async function ownCertificate(config: Config): Promise<{ pair: KeyPair; c
   const { cert, key } = config.tls
   const chosen = cert !== '' && key !== ''
   if (!chosen) return { pair: await selfSigned(config.dataDir, config.hostname), chosen }
-  return { pair: { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }, chosen }
+  return { pair: { cert: readPem(cert), key: readPem(key) }, chosen }
+}
+
+/** @throws Fault ConfigInvalid where there is nothing, or it is not for us to read */
+function readPem(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const text = `The certificate or key in ${file} cannot be read (${code}): it has to be there, and readable for the user that this runs as`
+    throw new Fault('ConfigInvalid', { text, cause: error })
+  }
+}
+
+/** @throws Fault CertificateInvalid that names the files */
+function requireGood(pair: KeyPair, { cert, key, minVersion }: Config['tls']): void {
+  try {
+    secureContext(pair, minVersion)
+  } catch (error) {
+    const text = `tls.cert (${cert}) and tls.key (${key}) are no certificate and key that belong together, in PEM`
+    throw new Fault('CertificateInvalid', { text, cause: error })
+  }
 }
 
 /** What is told of a new default certificate: a TlsStore, or what a listener of another kind has instead. */
@@ -44,5 +66,7 @@ export async function openOwnCertificate({ config, log }: Core, closers: Closers
     const watch = watchPair({ cert, key }, renew, refused)
     closers.add(() => watch.close())
   }
-  return { ...(await ownCertificate(config)), follow: sink => void sinks.push(sink) }
+  const own = await ownCertificate(config)
+  if (own.chosen) requireGood(own.pair, config.tls)
+  return { ...own, follow: sink => void sinks.push(sink) }
 }

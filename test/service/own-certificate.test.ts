@@ -127,3 +127,21 @@ test('may be behind links, of which only the target changes', async () => {
   }
   await expect.poll(() => shown().catch(() => ({})), patience).toEqual(everywhere('linked'))
 })
+
+test('a start without it says which file and why', async () => {
+  const [one, other] = [await issue('one'), await issue('other')]
+  const at = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  const [cert, key] = [at('one.pem', one.cert), at('other.key', other.key)]
+  const gone = join(folder, 'gone.key')
+  await expect(startTeal({ tls: { cert, key: gone } })).rejects.toMatchObject({
+    code: 'ConfigInvalid',
+    message: expect.stringMatching(new RegExp(`${gone} cannot be read \\(ENOENT\\)`)),
+  })
+  for (const wrong of [key, at('text.key', 'no key')]) {
+    const started = startTeal({ tls: { cert, key: wrong } })
+    await expect(started).rejects.toMatchObject({ code: 'CertificateInvalid', message: expect.stringContaining(wrong) })
+  }
+})

@@ -2,9 +2,10 @@
 //
 // They lie in memory where there is a place, readable by their owner only, and are gone when this returns.
 
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Fault } from '#lib/fault.ts'
 
 /** A key and a certificate with its chain, in PEM. */
 export interface PemPair {
@@ -19,11 +20,17 @@ export interface HttpTls {
   readonly named: ReadonlyMap<string, PemPair>
 }
 
-/** What `make` gives; it may turn pairs into the names of their files. */
+/**
+ * What `make` gives; it may turn pairs into the names of their files.
+ *
+ * @param places folders to try in order
+ * @throws Fault StorageUnavailable where none of them takes files
+ */
 export function withPemFiles<Made>(
   make: (files: (pair: PemPair) => { key_file_name: string; cert_file_name: string }) => Made,
+  places: readonly string[] = ['/dev/shm', tmpdir()],
 ): Made {
-  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'teal-'))
+  const folder = folderIn(places)
   try {
     return make(({ key, cert }) => {
       const names = { key_file_name: join(folder, 'key'), cert_file_name: join(folder, 'cert') }
@@ -34,4 +41,18 @@ export function withPemFiles<Made>(
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** A place may be there and not be for us: read-only, or another user's. */
+function folderIn(places: readonly string[]): string {
+  let reason: unknown
+  for (const place of places) {
+    try {
+      return mkdtempSync(join(place, 'teal-'))
+    } catch (error) {
+      reason = error
+    }
+  }
+  const text = `Certificates are put into a file for a moment, and none of ${places.join(', ')} takes one: mount a tmpfs there`
+  throw new Fault('StorageUnavailable', { text, cause: reason })
 }
