@@ -9,6 +9,7 @@ import { imapFlow } from '#lib/process/lazy.ts'
 import { usualUse } from '#mail/exchange/maildir.ts'
 import { isKeyword, parseFlags } from '#mail/flags.ts'
 import { mendPlain } from '#mail/mime/line-end.ts'
+import { type OutwardFailure, outwardFailure } from '#net/outward/outward.ts'
 import { type ImportCounters, Load, newCounters } from '../load.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { Progress, print } from '../print.ts'
@@ -51,16 +52,24 @@ async function importImap(identifier: string, options: Options): Promise<void> {
       ...{ host: options.host, port: Number(options.port), secure, logger: false },
       ...(!secure && options.insecure !== true && { doSTARTTLS: true }),
       tls: { rejectUnauthorized: options.insecure !== true },
+      ...{ connectionTimeout: limits.outward.connectMs, greetingTimeout: limits.outward.connectMs },
       auth: { user: options.login, pass: readSecret(options.passwordFile) },
     })
-    await client.connect().catch((error: Error & { responseText?: string }) => {
-      throw new Fault('AuthFailed', { text: `${options.host}: ${error.responseText ?? error.message}` })
+    // Also said by what is under way, which then fails.
+    client.on('error', () => {})
+    await client.connect().catch(error => {
+      client.close()
+      throw notOpened(error, options)
     })
     try {
       for (const folder of await client.list()) {
         if (folder.flags.has('\\Noselect') || folder.flags.has('\\NonExistent')) continue
         await importFolder({ to, user, client, counters, progress, host: options.host }, folder)
       }
+    } catch (error) {
+      if (error instanceof Fault || client.usable) throw error
+      const text = `${options.host} ended the connection: run this again, it goes on where it was`
+      throw new Fault('SourceUnreachable', { text, cause: error })
     } finally {
       await client.logout().catch(() => client.close())
     }
@@ -72,6 +81,24 @@ async function importImap(identifier: string, options: Options): Promise<void> {
   } finally {
     await to.close()
   }
+}
+
+/** What a connection that could not be opened means, and what to do. */
+function notOpened(error: Error & { authenticationFailed?: boolean; responseText?: string }, options: Options): Fault {
+  const { host, port } = options
+  const said = error.responseText ?? error.message
+  if (error.authenticationFailed === true) {
+    const text = `${host} does not take this name and password: ${said}`
+    return new Fault('SourceRefused', { text, cause: error })
+  }
+  const advice: Partial<Record<OutwardFailure, string>> = {
+    refused: '. Is --port right?',
+    unresolved: '. Is --host right?',
+    tls: '. Without TLS there, or with a certificate that cannot be checked, --insecure goes on all the same',
+  }
+  const word = outwardFailure(error)
+  const text = `${host}, port ${port}, could not be reached (${word}): ${said}${advice[word] ?? ''}`
+  return new Fault('SourceUnreachable', { text, cause: error })
 }
 
 type Client = InstanceType<ReturnType<typeof imapFlow>['ImapFlow']>
