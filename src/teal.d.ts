@@ -14,6 +14,7 @@ export interface ListenerAddress {
 
 export type ListenerName =
   | 'api'
+  | 'web'
   | 'smtp'
   | 'lmtp'
   | 'submission'

@@ -311,3 +311,10 @@ export const matchers: {
   toBeSignedBy(mail: Mail, domain: string): Verdict
   toBeSentOverTls(mail: Mail): Verdict
 }
+
+/** What `expect(mail)` has then: a runner's own types extend it (docs/testing.md, In TypeScript). */
+export type MailMatchers<Result = void> = {
+  [Name in keyof typeof matchers]: (typeof matchers)[Name] extends (mail: Mail, ...words: infer Words) => Verdict
+    ? (...words: Words) => Result
+    : never
+}

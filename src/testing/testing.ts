@@ -13,9 +13,19 @@ export const startTesting: typeof Promised.startTesting = (options = {}) =>
     const host = await Host.start(options)
     const close = () => holding(() => host.close())
     const { url, rootToken, listeners, check } = host.teal
-    const client = clientOf(serviceOf(host), close)
+    const client = await made(() => clientOf(serviceOf(host), close), close)
     return { ...client, url, rootToken, listeners, check, close, [Symbol.asyncDispose]: close }
   })
+
+/** A start that fails leaves nothing open. */
+async function made<Made>(make: () => Made, close: () => Promise<void>): Promise<Made> {
+  try {
+    return make()
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
 
 /** What a test asks for, of a service in this process. */
 function serviceOf(host: Host): Service {

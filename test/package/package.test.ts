@@ -289,8 +289,8 @@ describe('in the tests of others', () => {
     ]) {
       const files =
         moduleResolution === 'bundler'
-          ? ['module.mts', 'testing.mts', 'lines.mts']
-          : ['module.mts', 'testing.mts', 'common.cts', 'lines.mts']
+          ? ['module.mts', 'testing.mts', 'matchers.mts', 'lines.mts']
+          : ['module.mts', 'testing.mts', 'matchers.mts', 'common.cts', 'lines.mts']
       project.write(
         'types/tsconfig.json',
         JSON.stringify({ compilerOptions: { ...compilerOptions, module, moduleResolution }, files }),

@@ -56,7 +56,7 @@ test('mail', async ({ mail, inbox }) => {
   }),
   'types/module.mts': `import { startTeal, type Teal } from 'teal'
 const teal: Teal = await startTeal({ quota: { storage: '10MB' }, imap: { enabled: false } }, { keepAlive: true })
-const port: number | undefined = teal.listeners.imap?.port
+const port: number | undefined = teal.listeners.imap?.port ?? teal.listeners.web?.port
 // @ts-expect-error
 const wrong: number = teal.url
 export const seen: [string, number | undefined, number, string[]] = [teal.rootToken, port, wrong, await teal.check()]
@@ -80,6 +80,16 @@ const client: TestingClient = await connectTesting()
 const end: () => Promise<void> = await setup()
 export const seen = [one.attachments[0]?.content, many, matchers.toHaveLink(one), mailFixtures.mail, mail.env('rails'), client, end]
 await mail.close()
+`,
+  'types/matchers.mts': `import type { MailMatchers } from 'teal/testing'
+interface Assertion extends MailMatchers<void> {}
+export function look(expect: (mail: unknown) => Assertion): void {
+  expect(1).toHaveCode('123456')
+  expect(1).toHaveLink()
+  expect(1).toHaveAttachment({ filename: /pdf$/ })
+  // @ts-expect-error
+  expect(1).toHaveSubject()
+}
 `,
   'types/common.cts': `import teal = require('teal')
 export const started: Promise<teal.Teal> = teal.startTeal()

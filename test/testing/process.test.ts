@@ -113,6 +113,8 @@ test('two in one process are apart; a port and a folder that are taken are told'
   const { port } = one.smtp
   await expect(startTesting({ config: { smtp: { port } } })).rejects.toMatchObject({ code: 'PortInUse' })
   const dataDir = await mkdtemp(join(tmpdir(), 'held-'))
+  // What fails after the service is up lets its folder go as well.
+  await expect(startTesting({ config: { dataDir, pop3: { enabled: false } } })).rejects.toThrow(/listener pop3 is off/)
   const holder = await startTesting({ config: { dataDir } })
   await expect(startTesting({ config: { dataDir } })).rejects.toMatchObject({ code: 'DataDirectoryInUse' })
   for (const each of [one, two, holder]) {
