@@ -58,7 +58,8 @@ function commands(): string {
       ...(options.length > 0 ? [table(['option', ''], options)] : []),
     ].join('\n\n')
   })
-  const intro = 'Exit codes: 0 done, 1 a refusal, 2 a wrong command line or configuration.'
+  const intro =
+    'Exit codes: 0 done, 1 a refusal, 2 a wrong command line or configuration, 3 done, but not with everything, which was named (imports, `restore --damaged`).'
   return page('Commands', intro, parts)
 }
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { zoneLine } from '#cli/inspect/domain.ts'
-import { lookAtWayIn, lookAtWayOut } from '#cli/inspect/machine.ts'
+import { lookAtKind, lookAtWayIn, lookAtWayOut } from '#cli/inspect/machine.ts'
 import { stateOf } from '#cli/inspect/records.ts'
 
 const closing: (() => void)[] = []
@@ -46,4 +46,11 @@ test('what others say makes no line of its own and moves nothing on a terminal',
   expect(line).not.toMatch(/[\p{Cc}\u202e]/u)
   const { text } = await lookAtWayOut(`127.0.0.1:${await saying('500 \u001b[2J')}`)
   expect(text).not.toMatch(/\p{Cc}/u)
+})
+
+test('a folder on another machine is noted, one of this machine is not', () => {
+  expect(lookAtKind('/srv/mail', 0x6969)).toMatchObject({ state: 'warning', text: '/srv/mail lies on NFS.' })
+  expect(lookAtKind('/srv/mail', 0xff534d42)).toMatchObject({ state: 'warning', text: '/srv/mail lies on SMB.' })
+  // ext4
+  expect(lookAtKind('/srv/mail', 0xef53)).toBeUndefined()
 })

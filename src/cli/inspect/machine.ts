@@ -198,20 +198,37 @@ export async function lookAtClock(timeServer: string): Promise<Finding> {
   return wrong('clock', `The clock is ${seconds} seconds ${offset > 0 ? 'behind' : 'ahead'}.`, { advice })
 }
 
+/** Kinds of file systems that lie on another machine, by their numbers (statfs(2)). */
+const remoteKinds: Readonly<Record<number, string>> = {
+  26985: 'NFS',
+  20859: 'SMB',
+  4266872130: 'SMB',
+  4283649346: 'SMB',
+}
+
+/** @param type of the file system; undefined for one of this machine */
+export function lookAtKind(dataDir: string, type: number): Finding | undefined {
+  const kind = remoteKinds[type]
+  if (kind === undefined) return undefined
+  const advice =
+    'Move it to a disk of this machine: what is on disk there, and who holds a lock, is the word of another one.'
+  return warning('disk', `${dataDir} lies on ${kind}.`, { advice })
+}
+
 /** @param dataDir need not be there yet */
 export function lookAtDisk(dataDir: string): Finding {
   const { diskFreeBytesMin, diskFreeShareMin } = limits.probe
   let folder = dataDir
   for (;;) {
     try {
-      const { bavail, blocks, bsize, files, ffree } = statfsSync(folder)
+      const { bavail, blocks, bsize, files, ffree, type } = statfsSync(folder)
       const free = bavail * bsize
       const told = `${Math.floor(free / 2 ** 20)} MiB free for ${dataDir}`
       const advice = 'Make room, or move the folder to a larger disk: mail is put off when it is full.'
       if (free < diskFreeBytesMin) return wrong('disk', `Only ${told}.`, { advice })
       if (free < blocks * bsize * diskFreeShareMin) return warning('disk', `Nearly full: ${told}.`, { advice })
       if (files > 0 && ffree < files * diskFreeShareMin) return warning('disk', 'Nearly no more files fit.', { advice })
-      return good('disk', `${told}.`)
+      return lookAtKind(dataDir, type) ?? good('disk', `${told}.`)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code !== 'ENOENT' || dirname(folder) === folder)

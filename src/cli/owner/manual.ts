@@ -169,7 +169,7 @@ function manualOf(program: Command): string {
     ...['.SH FILES', '.TP', '.I /etc/teal/teal.toml', 'Settings; \\fBteal config sample\\fR prints all there are.'],
     ...[
       '.SH EXIT STATUS',
-      '0: done. 1: refused, or something is wrong and was named. 2: a wrong command line or setting.',
+      '0: done. 1: refused, or something is wrong and was named. 2: a wrong command line or setting. 3: done, but not with everything, which was named.',
     ],
   ].join('\n')
 }
