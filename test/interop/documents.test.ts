@@ -121,7 +121,7 @@ test('docs/dev.md: as it stands, with the answers it shows', async () => {
   await laptop.good(['mkdir', '-p', '/var/app/node_modules/.bin'])
   laptop.write('/var/app/node_modules/.bin/teal', `#!/bin/sh\nexec /opt/node ${program}/dist/main.js "$@"\n`, 0o755)
   const [begin = '', wait = '', tag = '', releasing = '', release = '', ...more] = blocks('docs/dev.md')
-  expect([begin.trim(), more]).toEqual(['npx teal dev', []])
+  expect([begin.trim(), more]).toEqual(['npx --no -- teal dev', []])
   const env = { HOME: '/var/app', npm_config_offline: 'true' }
   const dev = laptop.start(['sh', '-c', `cd /var/app && exec ${begin}`], env)
   await listening(laptop, 8025, dev.output)

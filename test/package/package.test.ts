@@ -130,7 +130,11 @@ describe('the action for GitHub', () => {
     const [, block = ''] = /^ {6}run: \|\n([\s\S]*)$/m.exec(text) ?? []
     const script = block.replaceAll(/^ {8}/gm, '')
     expect(script).toContain('npm install')
-    const inputs = [...text.matchAll(/^ {2}([a-z0-9-]+):\n {4}description: .*\n {4}default: "?([^"\n]+)"?$/gm)]
+    // No registry has the package.
+    expect(text).toMatch(/^ {2}package:\n {4}description: .*\n {4}required: true$/m)
+    const inputs = [
+      ...text.matchAll(/^ {2}([a-z0-9-]+):\n {4}description: .*\n {4}(?:default|required): "?([^"\n]+)"?$/gm),
+    ]
     const given: Record<string, string> = { package: project.tarball, 'imap-port': 'off', 'pop3-port': 'off' }
     for (const name of ['smtp-port', 'http-port']) given[name] = String(await freePort())
     const env = Object.fromEntries(
