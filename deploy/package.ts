@@ -3,7 +3,7 @@
 // `npm pack ./dist` is what others install. It has no script, asks for nothing but packages with native parts, and puts
 // nothing into .bin but teal.
 
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 
 /** What programs may import. */
@@ -39,7 +39,7 @@ export function writePackage({ root, folder, entries, inputs, natives }: Package
   for (const entry of entries) writeEntry(root, folder, entry, entries)
   runnable(join(folder, 'main.js'))
   writeFileSync(join(folder, 'packages/package.json'), `${JSON.stringify({ type: 'commonjs' })}\n`)
-  for (const file of ['LICENSE', 'README.md']) copyFileSync(join(root, file), join(folder, file))
+  for (const file of ['LICENSE', ...documents]) cpSync(join(root, file), join(folder, file), { recursive: true })
   writeFileSync(join(folder, 'NOTICES.txt'), notices(root, inputs, natives))
   const { name, version, description, license, engines } = about
   const manifest = {
@@ -61,6 +61,7 @@ export function writePackage({ root, folder, entries, inputs, natives }: Package
       'web',
       'workers',
       'NOTICES.txt',
+      ...documents,
       '!**/*.map',
     ],
     dependencies: Object.fromEntries(natives.map(name => [name, about.dependencies[name]])),
@@ -71,6 +72,31 @@ export function writePackage({ root, folder, entries, inputs, natives }: Package
   }
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
 }
+
+/** What README.md leads to, where it leads there, and what a server is set up with: each by its name, since somebody may have put secrets beside it. */
+const documents = [
+  'README.md',
+  'CHANGELOG.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'bench/NOTES.md',
+  'docs',
+  ...[
+    'teal.service',
+    'teal.toml',
+    'logrotate.conf',
+    'Containerfile',
+    'dev.Containerfile',
+    'action/action.yml',
+    'cluster/compose.yml',
+    'cluster/env.example',
+    'cluster/haproxy.cfg',
+    'fail2ban/filter.d/teal.conf',
+    'fail2ban/jail.d/teal.conf',
+    'monitoring/grafana-teal.json',
+    'monitoring/teal-alerts.yml',
+  ].map(name => `deploy/${name}`),
+]
 
 function exported({ name }: Entry): [string, object] {
   const how = (ending: string) => ({

@@ -56,6 +56,22 @@ describe('in an empty folder', () => {
     expect(project.read('LICENSE')).toContain('MIT')
   })
 
+  test('links in its documents lead to what is in it', () => {
+    const place = join(project.folder, 'node_modules/teal')
+    const documents = readdirSync(place, { recursive: true })
+      .map(String)
+      .filter(name => name.endsWith('.md'))
+    const links = documents.flatMap(document =>
+      [...project.read(document).matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g)].map(
+        ([, link = '']) => [document, link] as const,
+      ),
+    )
+    expect(links.map(([document]) => document)).toEqual(expect.arrayContaining(['README.md', 'docs/owner.md']))
+    const dead = links.filter(([document, link]) => !existsSync(join(place, document, '..', link)))
+    expect(dead).toEqual([])
+    expect(project.read('deploy/teal.service')).toContain('ExecStart=')
+  })
+
   test('it installs again from the cache alone', async () => {
     const again = await project.installAgain()
     expect(readdirSync(join(again, 'node_modules/.bin'))).toEqual(['teal'])
