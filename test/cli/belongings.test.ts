@@ -1,5 +1,5 @@
 // What an owner does to accounts and for them on the command line, and what is set for the whole service: the commands themselves,
-// beside a service that runs. As processes of their own they are run in owner.test.ts.
+// beside a service that runs. As processes of their own commands are run in cli.test.ts and, some of them, in owner.test.ts.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

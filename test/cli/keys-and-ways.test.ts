@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTeal, type Teal } from '#service'
-import { childEnvironment, runTeal } from '../child.ts'
 import { type Sink, startSink } from '../jobs/mail-sink.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
 import { accessTo, type Body } from '../running.ts'
+import { commandsOf } from './inside.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'teal-ways-'))
 let teal: Teal
@@ -40,7 +40,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true })
 })
 
-const run = (...words: string[]) => runTeal(words, childEnvironment(dir))
+const { teal: run } = commandsOf(() => dir)
 const json = (out: string): Body[] =>
   out
     .trim()

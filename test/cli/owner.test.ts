@@ -1,5 +1,5 @@
 // The commands of an owner beside a running service: addresses, aliases, forwards, the queue, webhooks, status, log; and what
-// shells and `man` are given.
+// shells and `man` are given. Those of addresses, and what is printed without a service, run as processes of their own.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Child, childEnvironment, runTeal, startChild } from '../child.ts'
 import type { Body } from '../running.ts'
+import { commandsOf } from './inside.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-owner-'))
 const dataDir = join(root, 'data')
@@ -33,27 +34,18 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true })
 })
 
-const teal = (...words: string[]) => runTeal(words, env)
-
-/** What a command prints for programs, line by line. */
-async function json(...words: string[]): Promise<Body[]> {
-  const { code, out, err } = await teal(...words, '--json')
-  expect([words.join(' '), code, err]).toEqual([words.join(' '), 0, ''])
-  return out
-    .split('\n')
-    .filter(line => line !== '')
-    .map(line => JSON.parse(line))
-}
+const { teal, json } = commandsOf(() => dataDir)
+const program = (...words: string[]) => runTeal(words, env)
 
 test('addresses are given, listed, shown and taken', async () => {
-  expect((await teal('address', 'add', 'anna@example.com', 'sales@example.com')).code).toBe(0)
+  expect((await program('address', 'add', 'anna@example.com', 'sales@example.com')).code).toBe(0)
   expect((await json('address', 'list', 'sales')).map(({ address }) => address)).toEqual(['sales@example.com'])
-  expect((await teal('address', 'show', 'sales@example.com')).out).toMatch(/^sales@example\.com of [0-9a-f]{24}\n$/)
-  expect((await teal('address', 'remove', 'sales@example.com')).code).toBe(0)
-  const gone = await teal('address', 'show', 'sales@example.com')
+  expect((await program('address', 'show', 'sales@example.com')).out).toMatch(/^sales@example\.com of [0-9a-f]{24}\n$/)
+  expect((await program('address', 'remove', 'sales@example.com')).code).toBe(0)
+  const gone = await program('address', 'show', 'sales@example.com')
   expect([gone.code, gone.err]).toEqual([1, 'teal: This address does not exist\n'])
-  expect((await teal('address', 'add', 'anna@example.com', '*@example.com')).code).toBe(1)
-  expect((await teal('address', 'add', 'anna@example.com', '*@example.com', '--wildcard')).code).toBe(0)
+  expect((await program('address', 'add', 'anna@example.com', '*@example.com')).code).toBe(1)
+  expect((await program('address', 'add', 'anna@example.com', '*@example.com', '--wildcard')).code).toBe(0)
 })
 
 test('a domain stands for another and for itself again', async () => {
@@ -157,7 +149,7 @@ test('status says what runs and what there is', async () => {
   const [status] = await json('status')
   expect(status).toMatchObject({ running: true, works: true, users: 1, waiting: 0 })
   expect(status.listeners).toHaveProperty('imap')
-  expect((await teal('status')).out).toMatch(/^runs as process \d+/)
+  expect((await program('status')).out).toMatch(/^runs as process \d+/)
 })
 
 describe('log', () => {
@@ -175,7 +167,7 @@ describe('log', () => {
     }
     expect((await json('log', '--file', log, '--event', 'login-failed'))[0]).toMatchObject({ ip: '192.0.2.1' })
     expect((await teal('log', '--file', log, '--since', '2100-01-01')).out).toBe('')
-    expect((await teal('log', '--file', join(root, 'none'))).code).toBe(1)
+    expect((await program('log', '--file', join(root, 'none'))).code).toBe(1)
   })
 
   test('asks the service where none is kept in a file, and says so where none runs', async () => {
@@ -183,7 +175,7 @@ describe('log', () => {
     expect(shown.at(-1)).toMatchObject({ ip: '192.0.2.1', msg: expect.any(String), time: expect.any(String) })
     const all = await json('log')
     expect(all.map(({ time }) => time)).toEqual(all.map(({ time }) => time).toSorted())
-    const { code, err } = await teal('log', '--data-dir', root)
+    const { code, err } = await program('log', '--data-dir', root)
     expect([code, err]).toEqual([1, expect.stringContaining('no service runs')])
   })
 })
@@ -191,7 +183,7 @@ describe('log', () => {
 describe('completion and manual', () => {
   test('bash completes commands, their commands and options', async () => {
     const script = join(root, 'teal.bash')
-    writeFileSync(script, (await teal('completion', 'bash')).out)
+    writeFileSync(script, (await program('completion', 'bash')).out)
     const complete = (...words: string[]) => {
       const typed = words.map(word => `'${word}'`).join(' ')
       const line = `source ${script}; COMP_WORDS=(teal ${typed}); COMP_CWORD=${words.length}; _teal; echo "\${COMPREPLY[*]}"`
@@ -208,17 +200,17 @@ describe('completion and manual', () => {
 
   test('scripts and manual name every command and every option there is', async () => {
     const pages = await Promise.all([
-      ...['bash', 'zsh', 'fish'].map(async shell => (await teal('completion', shell)).out),
-      (await teal('man')).out.replaceAll('\\-', '-'),
+      ...['bash', 'zsh', 'fish'].map(async shell => (await program('completion', shell)).out),
+      (await program('man')).out.replaceAll('\\-', '-'),
     ])
-    const { out: help } = await teal('--help')
+    const { out: help } = await program('--help')
     const names = [...help.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name]) => name ?? '')
     expect(names.length).toBeGreaterThan(20)
     for (const page of pages) {
       for (const name of names.filter(name => name !== 'help')) expect(page).toMatch(new RegExp(`\\b${name}\\b`))
       for (const word of ['rotate', 'wildcard', 'password-file', 'time-server']) expect(page).toContain(word)
     }
-    expect((await teal('completion', 'tcsh')).code).toBe(1)
+    expect((await program('completion', 'tcsh')).code).toBe(1)
   })
 })
 
