@@ -100,6 +100,7 @@ describe('APPEND', () => {
       `Subject: large\r\n\r\n${'0123456789abcdef\r\n'.repeat(150_000)}`,
       nested,
       'Subject: no end of line',
+      'Subject: =?constructor?q?=e4?=\r\nContent-Type: text/plain; charset=constructor\r\n\r\nä',
     ]
     for (const message of messages) await client.ok(append('INBOX', message))
     const lines = (await client.ok('FETCH 1:* (UID RFC822.SIZE BODY.PEEK[])')).filter(line => / FETCH /.test(line))

@@ -4,7 +4,7 @@
 // encoded word, and its result never holds a line end or another control character (a decoded word cannot smuggle a
 // header line into anything built from it). `encodeWords` gives printable ASCII only.
 
-import { decodePieces } from '../mime/charset.ts'
+import { brokenIn, decodeCharset, decodePieces } from '../mime/charset.ts'
 
 const charsetLengthMax = 80
 /** RFC 2047 2: an encoded word has 75 characters at most; 45 bytes in base64 and `=?utf-8?B?` `?=` are 72. */
@@ -91,7 +91,9 @@ function wordAt(text: string, start: number): { word: Word; end: number } | null
   if (text[charsetEnd + 2] !== '?') return null
   const encoding = text[charsetEnd + 1]?.toLowerCase()
   if (encoding !== 'b' && encoding !== 'q') return null
-  const charset = text.slice(start + 2, charsetEnd)
+  const written = text.slice(start + 2, charsetEnd)
+  // Quotes belong to other places of a header, and some programs write them here as well.
+  const charset = /^"[^"]+"$/.test(written) ? written.slice(1, -1) : written
   if (/[\s()<>@,;:"/[\]]/.test(charset)) return null
   const end = text.indexOf('?=', charsetEnd + 3)
   if (end < 0) return undefined
@@ -109,17 +111,31 @@ function decodeRun(run: readonly Word[]): string {
   if (run.length === 0) return ''
   let out = ''
   for (let at = 0; at < run.length; ) {
-    const charset = (run[at] as Word).charset.toLowerCase()
+    const { charset, encoding, text } = run[at] as Word
     let end = at + 1
-    while (run[end]?.charset.toLowerCase() === charset) end++
-    out += decodePieces(bytesOf(run.slice(at, end)), charset)
+    if (encoding === 'q' && !isPlain(text)) out += decodeRaw(text, charset)
+    else {
+      const isAlike = (word: Word | undefined) =>
+        word?.charset.toLowerCase() === charset.toLowerCase() && (word.encoding === 'b' || isPlain(word.text))
+      while (isAlike(run[end])) end++
+      out += decodePieces(bytesOf(run.slice(at, end), charset), charset)
+    }
     at = end
   }
   return /[\x00-\x1f\x7f]/.test(out) ? out.replace(/[\x00-\x1f\x7f]/g, ' ') : out
 }
 
+function isPlain(text: string): boolean {
+  return /^[\x00-\x7f]*$/.test(text)
+}
+
+/** A Q word with raw 8-bit text in it, which was read as text already; what is escaped is in the word's character set. */
+function decodeRaw(text: string, charset: string): string {
+  return text.replace(/[\x00-\x7f]+/g, plain => decodeCharset(decodeQ(plain), charset))
+}
+
 /** What words of one character set hold, in the pieces they were cut in. */
-function bytesOf(words: readonly Word[]): Buffer[] {
+function bytesOf(words: readonly Word[], charset: string): Buffer[] {
   const all: Buffer[] = []
   for (let at = 0; at < words.length; at++) {
     const word = words[at] as Word
@@ -136,9 +152,25 @@ function bytesOf(words: readonly Word[]): Buffer[] {
       length += next.text.length
       at++
     }
-    all.push(Buffer.from(texts.join(''), 'base64'))
+    all.push(...joinedBytes(texts, charset))
   }
   return all
+}
+
+/**
+ * Words in base64 whose length is no multiple of four: one text that was cut anywhere, or several whose padding was left out. The latter
+ * end in bits of nothing, and read no worse for themselves.
+ */
+function joinedBytes(texts: readonly string[], charset: string): Buffer[] {
+  const joined = Buffer.from(texts.join(''), 'base64')
+  if (texts.length === 1 || !texts.every(isWhole)) return [joined]
+  const apart = texts.map(text => Buffer.from(text, 'base64'))
+  return brokenIn(Buffer.concat(apart), charset) <= brokenIn(joined, charset) ? apart : [joined]
+}
+
+/** Whether base64 ends where a byte does, padding or not. */
+function isWhole(text: string): boolean {
+  return Buffer.from(text, 'base64').toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')
 }
 
 /** The Q encoding (RFC 2047 4.2); a `=` that starts no escape stands for itself. */

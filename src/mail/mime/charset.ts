@@ -29,8 +29,13 @@ const unsaid = new Set([
   'none',
 ])
 
+/** Strangers ask for what they like, `constructor` too, which every object has. */
+function byName(names: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(names))
+}
+
 /** Labels that neither library knows, by the name one of them knows. */
-const synonyms: Readonly<Record<string, string>> = {
+const synonyms = byName({
   utf8mb4: 'utf8',
   unicode11utf8: 'utf8',
   unicode11utf7: 'utf7',
@@ -50,7 +55,7 @@ const synonyms: Readonly<Record<string, string>> = {
   cp932: 'shiftjis',
   xeucjp: 'eucjp',
   xbig5: 'big5',
-}
+})
 
 /**
  * `bytes` read as `label` (any spelling, `undefined` for none).
@@ -58,17 +63,18 @@ const synonyms: Readonly<Record<string, string>> = {
 export function decodeCharset(bytes: Buffer, label: string | undefined): string {
   if (bytes.length === 0) return ''
   const name = charsetName(label)
-  if (japanese.test(name)) return isAscii(bytes) ? foreign('iso-2022-jp', bytes) : japaneseOf(bytes)
+  if (japanese.test(name)) return isAscii(bytes) ? shiftedJapanese(bytes) : japaneseOf(bytes)
   if (korean.test(name)) return decodeCharset(shiftedToHigh(bytes), 'euc-kr')
   if (chinese.test(name)) return decodeCharset(tildedToHigh(bytes), 'gbk')
   if (isAscii(bytes) && !name.startsWith('utf') && !name.startsWith('ucs')) return plainOf(bytes)
   if (name === 'utf8') return isUtf8(bytes) ? bytes.toString() : forgiving(bytes)
+  if (isWide.test(name) && isNarrow(bytes)) return bytes.toString('latin1')
   if (unsaid.has(name)) return isUtf8(bytes) ? bytes.toString() : iconv().decode(bytes, 'windows-1252')
   if (name === 'iso88591' || name === 'latin1') return iconv().decode(bytes, 'windows-1252')
   // RFC 2152 knows no byte above 127.
   if (name.startsWith('utf7') && !isAscii(bytes)) return decodeUnlabelled(bytes)
   if (iconv().encodingExists(name)) return iconv().decode(bytes, name)
-  return foreign(label ?? '', bytes)
+  return foreign(name, bytes)
 }
 
 /**
@@ -104,10 +110,20 @@ export function decodeUnlabelled(bytes: Buffer, hint = ''): string {
   return iconv().decode(bytes, 'windows-1252')
 }
 
+const isWide = /^(?:utf|ucs)(?:16|2|32|4)/
+
+/** ASCII that somebody calls UTF-16. Real text of that has a zero somewhere: in a line end, a blank, a full stop. */
+function isNarrow(bytes: Buffer): boolean {
+  return (bytes.length % 2 === 1 || bytes.length >= narrowBytesMin) && isAscii(bytes) && !bytes.includes(0)
+}
+
+/** Some names have as many letters of Chinese both of whose bytes are ASCII, and nothing else. */
+const narrowBytesMin = 32
+
 /** ASCII, in which many Japanese programs shift without saying so (RFC 1468). */
 function plainOf(bytes: Buffer): string {
   const text = bytes.toString('latin1')
-  return /\x1b\$[@B]/.test(text) ? foreign('iso-2022-jp', bytes) : text
+  return /\x1b\$[@B]/.test(text) ? shiftedJapanese(bytes) : text
 }
 
 /** 8-bit text that is called ISO-2022-JP: what else is written in Japan. */
@@ -139,7 +155,7 @@ function charsetName(label: string | undefined): string {
 
 function spelled(label: string): string {
   const written = label.toLowerCase().replace(/[^a-z0-9]/g, '')
-  const name = synonyms[written] ?? written
+  const name = synonyms.get(written) ?? written
   if (unsaid.has(name) || isKnown(name)) return name
   // `x-mac-greek`, `dos-862`.
   const plain = name.replace(/^x(?=[a-z])/, '').replace(/^(?:dos|oem|ms)(?=\d)/, 'cp')
@@ -200,7 +216,7 @@ function wholeByShifts(pieces: readonly Buffer[], { each, back }: Shifts): Buffe
 }
 
 /** Places where bytes are no text of a character set. */
-function brokenIn(bytes: Buffer, label: string | undefined): number {
+export function brokenIn(bytes: Buffer, label: string | undefined): number {
   const name = charsetName(label)
   const utf8 = name === 'utf8' || unsaid.has(name)
   if (utf8 && isUtf8(bytes)) return 0
@@ -210,21 +226,39 @@ function brokenIn(bytes: Buffer, label: string | undefined): number {
   return broken
 }
 
-const decoders = new Map<string, TextDecoder>()
+/** Names of the WHATWG that the library does not know, by one that it knows. Text in ASCII alone was read before. */
+const others = byName({
+  ...{ unicode20utf8: 'utf8', xunicode20utf8: 'utf8', iso885921987: 'iso88592', iso885931988: 'iso88593' },
+  ...{ csiso88596e: 'iso88596', csiso88596i: 'iso88596', iso88596e: 'iso88596', suneugreek: 'iso88597' },
+  ...{ csiso88598e: 'iso88598', csiso88598i: 'iso88598', visual: 'iso88598', logical: 'iso88598' },
+  ...{
+    csisolatin9: 'iso885915',
+    koi: 'koi8r',
+    koi8: 'koi8r',
+    xmacukrainian: 'maccyrillic',
+    cseucpkdfmtjapanese: 'eucjp',
+  },
+  ...{
+    unicode: 'utf16le',
+    csunicode: 'utf16le',
+    unicodefeff: 'utf16le',
+    iso10646ucs2: 'utf16le',
+    unicodefffe: 'utf16be',
+  },
+})
 
-/** Through the platform's own tables (WHATWG labels), else as unlabelled bytes. */
-function foreign(label: string, bytes: Buffer): string {
-  const key = label.trim().toLowerCase()
-  let decoder = decoders.get(key)
-  if (!decoder) {
-    try {
-      decoder = new TextDecoder(key)
-    } catch {
-      return decodeUnlabelled(bytes)
-    }
-    decoders.set(decoder.encoding, decoder)
-  }
-  return decoder.decode(bytes)
+/** Never by asking the platform whether it knows a name: each that it does not costs an error, and strangers write thousands of them. */
+function foreign(name: string, bytes: Buffer): string {
+  const known = others.get(name)
+  return known === undefined ? decodeUnlabelled(bytes) : iconv().decode(bytes, known)
+}
+
+let shifting: TextDecoder | undefined
+
+/** ISO-2022-JP, which only the platform knows. */
+function shiftedJapanese(bytes: Buffer): string {
+  shifting ??= new TextDecoder('iso-2022-jp')
+  return shifting.decode(bytes)
 }
 
 /** ISO-2022-KR (RFC 1557): between SO and SI each byte lacks its high bit. */

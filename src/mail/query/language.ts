@@ -62,11 +62,11 @@ export function criterion(keyword: string, value: string): Query | null {
     case 'flagged':
     case 'seen':
     case 'unseen':
-      return yes.test(given) ? (states[name] ?? null) : null
+      return yes.test(given) ? (states.get(name) ?? null) : null
     case 'has':
       return /^attachments?$/i.test(given) ? { op: 'attachments' } : null
     case 'is':
-      return states[given.toLowerCase()] ?? null
+      return states.get(given.toLowerCase()) ?? null
     default:
       return null
   }
@@ -86,7 +86,9 @@ const yes = /^(?:yes|true|1|on|y)$/i
 const flagged: Query = { op: 'flag', bit: flag.flagged }
 const seen: Query = { op: 'flag', bit: flag.seen }
 const unseen: Query = { op: 'not', of: seen }
-const states: Readonly<Record<string, Query>> = { starred: flagged, flagged, read: seen, seen, unread: unseen, unseen }
+const states: ReadonlyMap<string, Query> = new Map(
+  Object.entries({ starred: flagged, flagged, read: seen, seen, unread: unseen, unseen }),
+)
 
 /** Null where nothing but white space is left. */
 function words(where: WordsLeaf['in'], needle: string): Query | null {

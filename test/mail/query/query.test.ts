@@ -41,7 +41,7 @@ test.each<[string, Query | null]>([
   ],
   ['minsize:2k', { op: 'size', min: 2048, max: Number.MAX_SAFE_INTEGER }],
   ['a) b', { op: 'and', of: [word('a'), word('b')] }],
-  ['has:legs is:odd nothing:x', null],
+  ['has:legs is:odd is:constructor nothing:x constructor:y', null],
 ])('%s', (text, tree) => {
   expect(parseQuery(text)).toEqual(tree)
 })
