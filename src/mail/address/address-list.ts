@@ -333,6 +333,12 @@ function bareAddress(words: Entry['words']): { address: string; from: number; to
       from--
     }
   }
+  // RFC 822 has white space around dots as well; one that stands alone belongs to no name.
+  for (let dot = words[from - 1]; dot?.text === '.' && !dot.quoted && from > 1; dot = words[from - 1]) {
+    const before = words[from - 2] as Entry['words'][number]
+    address = `${before.quoted ? `"${before.text}"` : before.text}.${address}`
+    from -= 2
+  }
   if (address.endsWith('@')) {
     const next = words[to]
     if (next && !next.quoted) {

@@ -30,24 +30,66 @@ const zones: Readonly<Record<string, number>> = {
 }
 
 const textLengthMax = 200
-const mailDate =
-  /(?<!\d)(\d{1,2})[\s-]{1,3}([a-z]{3})[a-z]{0,6}\.?[\s,-]{1,3}(\d{2,4})[\s,]{1,3}(\d{1,2})\s{0,3}[:.]\s{0,3}(\d{1,2})(?:\s{0,3}[:.]\s{0,3}(\d{1,2}))?(?:\.\d{1,9})?\s{0,3}(?:([+-])(\d{2}):?(\d{2})|([a-z]{1,5}))?/i
+
+const clockForm =
+  '(?<hour>\\d{1,2})\\s{0,3}[:.]\\s{0,3}(?<minute>\\d{1,2})(?:\\s{0,3}[:.]\\s{0,3}(?<second>\\d{1,2}))?(?:\\.\\d{1,9})?' +
+  '(?:\\s{0,2}(?<half>[ap])\\.?m\\b\\.?)?'
+/** `GMT+0200`, as programs in browsers write it, is two hours east. */
+const zoneForm =
+  '(?:(?:gmt|utc)?(?<sign>[+-])(?<zoneHours>\\d{1,2}):?(?<zoneMinutes>\\d{2})?(?!\\d)|(?<zone>[a-z]{1,5}))'
+const monthForm = '(?<month>[a-z]{3})[a-z]{0,6}\\.?'
+
+/** `2 Jan 2006 15:04:05 -0700`, which is most of all; what `date` and scripts write. */
+const forms = [
+  `(?<!\\d)(?<day>\\d{1,2})[\\s-]{1,3}${monthForm}[\\s,-]{1,3}(?<year>\\d{2,4})[\\s,]{1,3}${clockForm}\\s{0,3}${zoneForm}?`,
+  `${monthForm}\\s{1,3}(?<day>\\d{1,2}),?\\s{1,3}(?<year>\\d{4}),?\\s{1,3}(?:at\\s)?${clockForm}\\s{0,3}${zoneForm}?`,
+  `${monthForm}\\s{1,3}(?<day>\\d{1,2})\\s{1,3}${clockForm}\\s{1,3}${zoneForm}\\s{1,3}(?<year>\\d{4})`,
+  `${monthForm}\\s{1,3}(?<day>\\d{1,2})\\s{1,3}${clockForm}\\s{1,3}(?<year>\\d{4})(?:\\s{1,3}${zoneForm})?`,
+].map(form => new RegExp(form, 'i'))
+const dayAlone = new RegExp(`(?<!\\d)(?<day>\\d{1,2})[\\s-]{1,3}${monthForm}[\\s,-]{1,3}(?<year>\\d{2,4})(?!\\d)`, 'i')
+
+type Written = Readonly<Record<string, string | undefined>>
 
 /** Milliseconds since 1970 of a Date field's value, or null. */
 export function parseDate(value: string): number | null {
-  const text = value.slice(0, textLengthMax).replace(/\([^()]*\)/g, ' ')
-  const match = mailDate.exec(text)
-  if (!match) return otherDate(text)
-  const [, day, monthName = '', yearText = '', hour, minute, second = '0', sign, zoneHours, zoneMinutes, zone] = match
-  const month = months.indexOf(monthName.toLowerCase())
-  if (month < 0) return otherDate(text)
-  const offset = sign
-    ? (sign === '-' ? -1 : 1) * (Number(zoneHours) * 60 + Number(zoneMinutes))
-    : (zones[(zone ?? '').toUpperCase()] ?? 0)
+  const text = uncommented(value)
+  const written = writtenIn(text, forms)
+  if (written === null) return isoDate(text, true)
+  const { sign, zone = '', half } = written
+  const number = (name: string) => Number(written[name] ?? 0)
+  const east = number('zoneHours') * 60 + number('zoneMinutes')
+  const offset = sign === undefined ? (zones[zone.toUpperCase()] ?? 0) : sign === '-' ? -east : east
   if (Math.abs(offset) >= 24 * 60) return null
-  const [d, h, m, s] = [Number(day), Number(hour), Number(minute), Number(second)]
-  if (d < 1 || d > 31 || h > 24 || m > 59 || s > 60) return null
-  return valid(Date.UTC(fullYear(yearText), month, d, h, m - offset, s))
+  const [given, m, s] = [number('hour'), number('minute'), number('second')]
+  const h = half === undefined || given > 12 ? given : (given % 12) + (half.toLowerCase() === 'p' ? 12 : 0)
+  if (h > 24 || m > 59 || s > 60) return null
+  const day = dayOf(written)
+  return day === null ? null : valid(day + ((h * 60 + m - offset) * 60 + s) * 1000)
+}
+
+/** Midnight in UTC of the day in a Date field, whatever its time and zone; null where there is none. */
+export function parseDay(value: string): number | null {
+  const text = uncommented(value)
+  const written = writtenIn(text, [...forms, dayAlone])
+  return written === null ? isoDate(text, false) : dayOf(written)
+}
+
+function uncommented(value: string): string {
+  return value.slice(0, textLengthMax).replace(/\([^()]*\)/g, ' ')
+}
+
+function writtenIn(text: string, all: readonly RegExp[]): Written | null {
+  for (const form of all) {
+    const groups = form.exec(text)?.groups
+    if (groups !== undefined && months.includes((groups.month as string).toLowerCase())) return groups
+  }
+  return null
+}
+
+function dayOf({ year = '', month = '', day }: Written): number | null {
+  const number = Number(day)
+  if (number < 1 || number > 31) return null
+  return valid(Date.UTC(fullYear(year), months.indexOf(month.toLowerCase()), number))
 }
 
 /** RFC 5322 3.3, in UTC: `Thu, 01 Jan 1970 00:00:00 +0000`. */
@@ -79,20 +121,11 @@ export function formatAsctime(time: number): string {
   return `${dayNames[date.getUTCDay()]} ${monthNames[date.getUTCMonth()]} ${day} ${clock(date)} ${year(date)}`
 }
 
-/** ISO, asctime and whatever else the platform knows; never in the zone of this machine. */
-function otherDate(text: string): number | null {
-  const asctime =
-    /([a-z]{3})[a-z]{0,6}\s{1,3}(\d{1,2})\s{1,3}(\d{1,2}):(\d{2})(?::(\d{2}))?\s{1,3}(?:[a-z]{3,5}\s{1,3})?(\d{4})/i.exec(
-      text,
-    )
-  if (asctime) {
-    const [, monthName = '', day, hour, minute, second = '0', yearText = ''] = asctime
-    const month = months.indexOf(monthName.toLowerCase())
-    if (month >= 0)
-      return valid(Date.UTC(Number(yearText), month, Number(day), Number(hour), Number(minute), Number(second)))
-  }
+/** ISO 8601, with its time or the day of it; without a zone it is UTC, never that of this machine. */
+function isoDate(text: string, timed: boolean): number | null {
   const iso = /\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:\s?(?:Z|[+-]\d{2}:?\d{2}))?)?/i.exec(text)
   if (!iso) return null
+  if (!timed) return valid(Date.parse(iso[0].slice(0, 10)))
   const form = iso[0].replace(' ', 'T').replace(/\s/g, '')
   const zoned = /(?:Z|T.*[+-]\d{2}:?\d{2})$/i.test(form) || form.length === 10
   return valid(Date.parse(zoned ? form : `${form}Z`))

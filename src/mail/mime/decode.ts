@@ -31,8 +31,8 @@ export function decoder(encoding: string): Decoder {
 /** A whole body with its encoding taken off. */
 export function decodeBody(body: Buffer, encoding: string): Buffer {
   if (encoding === 'base64') {
-    // The platform's decoder passes over what is no base64 but stops at padding.
-    const text = body.toString('latin1')
+    // The platform's decoder passes over what is no base64 but stops at padding, and takes the letters of another alphabet (RFC 4648 5).
+    const text = body.toString('latin1').replace(/[-_]+/g, '')
     const padding = text.indexOf('=')
     if (padding < 0 || text.length - padding < 100) {
       const rest = padding < 0 ? '' : text.slice(padding)

@@ -76,6 +76,21 @@ export function emptyPart(start: number, type: Valued): MimePart {
   }
 }
 
+/**
+ * Gives a part the block that stands where its header belongs. False where that is text: without a field, and without the empty line before
+ * it that somebody forgot.
+ *
+ * @param mayBeText it is a part of others, and the block is there whole
+ */
+export function takeHeader(part: MimePart, block: Buffer, mayBeText: boolean): boolean {
+  const header = new Header(block)
+  const isText = mayBeText && part.type === textPlain && header.fields.length === 0
+  if (isText && !/^\r{0,2}\n/.test(block.toString('latin1', 0, 3))) return false
+  part.header = header
+  describe(part)
+  return true
+}
+
 /** What a header block says about its part. */
 export function describe(part: MimePart): void {
   const { header } = part
@@ -90,10 +105,14 @@ export function describe(part: MimePart): void {
   const encoding = header.raw('content-transfer-encoding')
   if (encoding !== undefined) part.encoding = encodingName(encoding)
   const disposition = header.raw('content-disposition')
-  if (disposition !== undefined) part.disposition = parseValued(disposition)
+  if (disposition !== undefined) {
+    const valued = parseValued(disposition)
+    // What cannot be understood is an attachment (RFC 2183 2.8).
+    part.disposition = valued.value === '' && valued.written.length > 0 ? { ...valued, value: 'attachment' } : valued
+  }
   part.said = saidIn(header)
   const { id } = part.said
-  if (id !== undefined) part.id = id.replace(/^<|>$/g, '').trim() || null
+  if (id !== undefined) part.id = (/<([^<>]*)>/.exec(id)?.[1] ?? id.replace(/^<|>$/g, '')).trim() || null
   // Asked for again is the message's own header; a thousand parts would keep what was found.
   if (part.headerStart > 0) header.forget()
 }
@@ -144,7 +163,7 @@ export function countsLines(part: MimePart): boolean {
 }
 
 function encodingName(text: string): string {
-  const name = (/^["']?([^\s;"'()]+)/.exec(text)?.[1] ?? '7bit').toLowerCase()
+  const name = (/^(?:\([^()]*\)\s*)*["']?([^\s;"'()]+)/.exec(text)?.[1] ?? '7bit').toLowerCase()
   if (name === '7-bit' || name === '7bits') return '7bit'
   if (name === '8-bit' || name === '8bits') return '8bit'
   if (name === 'quoted_printable' || name === 'quotedprintable' || name === 'qp') return 'quoted-printable'

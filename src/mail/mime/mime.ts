@@ -7,19 +7,18 @@
 // What it costs is in bench/NOTES.md, MIME.
 
 import { limits } from '#lib/limits.ts'
-import { Header } from '../header/header.ts'
 import { HeaderKeeper } from '../header/header-keeper.ts'
 import { beforeOpenEnd, boundaryOf, endsDelimiter, startsAt, unquoted } from './delimiter.ts'
 import {
   addChild,
   countsLines,
-  describe,
   emptyPart,
   isEmbedded,
   type MimePart,
   messageDefault,
   onlyText,
   readRaw,
+  takeHeader,
   textPlain,
 } from './mime-part.ts'
 import type { Valued } from './parameter.ts'
@@ -139,8 +138,10 @@ export class MimeScanner {
         const empty = this.#emptyLine(buffer, at)
         if (empty > 0) {
           this.#capture(buffer, from, at + empty)
-          this.#endHeader(this.#offset + at + empty)
-          return at + empty
+          if (this.#endHeader(this.#offset + at + empty)) return at + empty
+          this.#lines-- // it was text, and the empty line comes again as a part of that
+          this.#lastLineEnd = this.#offset + at
+          return at
         }
         const level = empty === undecided ? undecided : this.#delimiterAt(buffer, at)
         if (level === undecided) {
@@ -291,9 +292,7 @@ export class MimeScanner {
     if (found < 0) return end
     const top = (this.#stack.at(-1) as Frame).part
     if (this.#closing) this.#startBody(top.children.length === 0)
-    else {
-      this.#startPart(this.#offset + end, top.type.value === 'multipart/digest' ? messageDefault : textPlain)
-    }
+    else this.#startPart(this.#offset + end, top.type.value === 'multipart/digest' ? messageDefault : textPlain)
     return end
   }
 
@@ -323,18 +322,20 @@ export class MimeScanner {
     for (const frame of this.#stack) frame.boundary = null
   }
 
-  /** The header block ends; `end` is the offset of the first body byte. */
-  #endHeader(end: number): void {
+  /** The header block ends; `end` is the offset of the first body byte. False where it was none, but text. */
+  #endHeader(end: number): boolean {
     const frame = this.#stack.at(-1) as Frame
     const { part } = frame
     const block = this.#header.take()
-    if (block !== null) {
-      part.header = new Header(block)
-      describe(part)
+    const mayBeText = this.#stack.length > 1 && block?.length === end - part.headerStart
+    const isBody = block !== null && !takeHeader(part, block, mayBeText)
+    if (!isBody) frame.linesBefore = this.#lines
+    else if (!this.#counting) {
+      this.#counting = true
+      this.#count(block, 0, block.length, part.headerStart)
     }
-    part.headerEnd = end
-    part.bodyEnd = end
-    frame.linesBefore = this.#lines
+    part.headerEnd = isBody ? part.headerStart : end
+    part.bodyEnd = part.headerEnd
     const inside = !this.#sealed && this.#stack.length < limits.mime.depthMax
     if (inside && part.type.value.startsWith('multipart/')) {
       frame.boundary = boundaryOf(part.type)
@@ -345,9 +346,10 @@ export class MimeScanner {
     } else if (inside && isEmbedded(part)) {
       this.#messages++
       this.#startPart(end, textPlain)
-      return
+      return true
     }
     this.#startBody(countsLines(part))
+    return !isBody
   }
 
   #startBody(counting: boolean): void {
@@ -379,7 +381,7 @@ export class MimeScanner {
     }
   }
 
-  #count(buffer: Buffer, from: number, to: number): void {
+  #count(buffer: Buffer, from: number, to: number, offset = this.#offset): void {
     if (!this.#counting) return
     let at = buffer.indexOf(10, from)
     let end = -1
@@ -388,7 +390,7 @@ export class MimeScanner {
       end = at
       at = buffer.indexOf(10, at + 1)
     }
-    if (end >= 0) this.#lastLineEnd = this.#offset + end + 1
+    if (end >= 0) this.#lastLineEnd = offset + end + 1
   }
 
   #capture(buffer: Buffer, from: number, to: number): void {

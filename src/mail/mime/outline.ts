@@ -291,7 +291,15 @@ function fileName(part: MimePart): string {
     .replace(/^.*\//, '')
     // A backslash is a character like others, but for names that were written as a path of Windows.
     .replace(/^(?:[a-z]:|.*\.\.|\.?)\\(?:.*\\)?/i, '')
-  return /^\.*$/.test(name) ? '' : name.slice(0, limits.mime.filenameLengthMax).trim()
+  return /^\.*$/.test(name) ? '' : shortened(name).trim()
+}
+
+/** A name that is too long without its middle, since its end says what kind of file it is. */
+function shortened(name: string): string {
+  const { filenameLengthMax } = limits.mime
+  if (name.length <= filenameLengthMax) return name
+  const [extension] = /\.[^.\s]{1,20}$/.exec(name) ?? ['']
+  return name.slice(0, filenameLengthMax - extension.length).replace(/[\ud800-\udbff]$/, '') + extension
 }
 
 function extensionOf(part: MimePart): string {
@@ -305,16 +313,25 @@ function addresses(header: Header, key: string): Address[] {
 
 function messageId(value: string | undefined): string {
   if (value === undefined) return ''
-  return messageIds(value)[0] ?? value.slice(0, limits.mime.messageIdLengthMax)
+  return value.match(identifiers)?.[0] ?? value.slice(0, limits.mime.messageIdLengthMax)
 }
 
 const identifiers = new RegExp(`<[^<>\\s]{1,${limits.mime.messageIdLengthMax}}>`, 'g')
 
 /** The identifiers in a field; of too many the first and the latest. */
 function messageIds(value: string | undefined): string[] {
-  const all = value?.match(identifiers) ?? []
+  const all = value?.match(identifiers) ?? bareIds(value ?? '')
   if (all.length <= limits.mime.referencesMax) return [...all]
   return [all[0] as string, ...all.slice(1 - limits.mime.referencesMax)]
+}
+
+/** Identifiers without their brackets, where a field is nothing else. */
+function bareIds(value: string): string[] {
+  const words = value
+    .slice(0, limits.mime.messageIdLengthMax)
+    .split(/[\s,]+/)
+    .filter(word => word !== '')
+  return words.every(word => /^[^@<>"()]+@[^@<>"()]+$/.test(word)) ? words.map(word => `<${word}>`) : []
 }
 
 /** List-ID (RFC 2919) and List-Unsubscribe (RFC 2369). */

@@ -22,20 +22,50 @@ export interface Valued {
 export function parseValued(text: string): Valued {
   const reader: Reader = { text, at: 0, literal: false }
   const head = readUntilSemicolon(reader, false)
-  const [value = '', ...rest] = head.split(/\s+/)
-  const written: [string, string][] = []
+  const found = headValue.exec(head)
+  const isParameter = found !== null && head[found[0].length] === '='
+  const value = found === null || isParameter ? '' : (found[1] as string).replace(/\s+/g, '')
   // `multipart/mixed boundary=x`: the semicolon was forgotten.
-  for (const word of rest.slice(0, parametersMax)) {
-    const equals = word.indexOf('=')
-    if (equals > 0) written.push([word.slice(0, equals), word.slice(equals + 1).replace(/^"|"$/g, '')])
-  }
+  const written = looseParameters(value === '' ? head : head.slice(found?.[0].length))
   while (reader.at < text.length && written.length < parametersMax) {
     reader.at++ // the semicolon
-    const parameter = readParameter(reader)
-    if (parameter) written.push(parameter)
+    written.push(...readParameters(reader))
   }
   // As long as they are: what an array may grow by is more than all else that is known of a short part.
-  return { value: value.toLowerCase(), params: decodeParameters(written), written: written.slice() }
+  return { value: value.toLowerCase(), params: decodeParameters(written), written: written.slice(0, parametersMax) }
+}
+
+/** A word, or two with a slash between them, as tokens are (RFC 2045 5.1); in quotes as well, as some write it. */
+const headValue = /^"?([^\s"(),:;<=>?@[\\\]/]+(?:\s*\/\s*[^\s"(),:;<=>?@[\\\]/]+)?)(?:"|\s)*/
+
+/** `name=value` after `name="value"`, with nothing between them but white space. */
+function looseParameters(text: string): [string, string][] {
+  const found: [string, string][] = []
+  let at = 0
+  while (found.length < parametersMax) {
+    const equals = text.indexOf('=', at)
+    if (equals < 0) break
+    const name = lastWord(text.slice(at, equals))
+    const reader: Reader = { text, at: equals + 1, literal: true }
+    while (isSpace(text.charCodeAt(reader.at))) reader.at++
+    let value = ''
+    if (text.charCodeAt(reader.at) === 0x22) value = readQuoted(reader)
+    else {
+      const start = reader.at
+      while (reader.at < text.length && !isSpace(text.charCodeAt(reader.at))) reader.at++
+      value = text.slice(start, reader.at)
+    }
+    if (name !== '') found.push([name, value])
+    at = reader.at
+  }
+  return found
+}
+
+function lastWord(text: string): string {
+  const trimmed = text.trimEnd()
+  let start = trimmed.length
+  while (start > 0 && !isSpace(trimmed.charCodeAt(start - 1))) start--
+  return trimmed.slice(start)
 }
 
 interface Reader {
@@ -83,7 +113,8 @@ function commentEnd(text: string, start: number): number {
   return -1
 }
 
-function readParameter(reader: Reader): [string, string] | null {
+/** The parameter up to the next semicolon, and those behind it whose semicolon was forgotten. */
+function readParameters(reader: Reader): [string, string][] {
   const { text } = reader
   let name = ''
   let from = reader.at
@@ -101,14 +132,24 @@ function readParameter(reader: Reader): [string, string] | null {
     }
   }
   name = (name + text.slice(from, reader.at)).trim()
-  if (code !== 0x3d || reader.at >= text.length) return null
+  if (code !== 0x3d || reader.at >= text.length) return []
   reader.at++
   while (isSpace(text.charCodeAt(reader.at))) reader.at++
-  const value = text.charCodeAt(reader.at) === 0x22 ? readQuoted(reader) : readUntilSemicolon(reader, true)
-  return name === '' ? null : [name, value]
+  if (text.charCodeAt(reader.at) === 0x22) {
+    const quoted = readQuoted(reader)
+    const others = looseParameters(readUntilSemicolon(reader, true))
+    return name === '' ? others : [[name, quoted], ...others]
+  }
+  const value = readUntilSemicolon(reader, true)
+  if (name === '') return []
+  // Names of files have blanks, and boundaries what you will.
+  const next = freeText.test(name) ? -1 : value.search(/\s[a-z*\d-]{1,40}=/i)
+  return next < 0 ? [[name, value]] : [[name, value.slice(0, next)], ...looseParameters(value.slice(next))]
 }
 
-/** A quoted string; what stands between it and the next semicolon is dropped. */
+const freeText = /^(?:file)?name|^boundary/i
+
+/** A quoted string; the reader stops behind it. */
 function readQuoted(reader: Reader): string {
   const { text } = reader
   let out = ''
@@ -123,7 +164,6 @@ function readQuoted(reader: Reader): string {
   }
   out += text.slice(from, reader.at)
   reader.at++
-  readUntilSemicolon(reader, true)
   return out
 }
 

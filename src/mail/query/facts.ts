@@ -6,7 +6,7 @@
 import { numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { type Address, isGroup } from '../address/address.ts'
-import { parseDate } from '../header/date.ts'
+import { parseDay } from '../header/date.ts'
 import type { Summary } from '../mime/outline.ts'
 import { inRanges } from '../numbers.ts'
 import { fold, squeeze } from '../text/fold.ts'
@@ -159,7 +159,5 @@ function addressText(list: readonly Address[]): string {
 
 /** The day in the Date field, whatever its time and zone (RFC 9051 6.4.4), as midnight UTC. */
 function sentDay({ date: known, dateText = '' }: Described): number | null {
-  const match = /(\d{1,2})[\s-]+([A-Za-z]{3})[a-z]*\.?[\s,-]+(\d{4})/.exec(dateText.slice(0, 100))
-  const date = match === null ? known : parseDate(`${match[1]} ${match[2]} ${match[3]} 00:00:00 +0000`)
-  return date === null ? null : Math.floor(date / limits.time.day) * limits.time.day
+  return parseDay(dateText) ?? (known === null ? null : Math.floor(known / limits.time.day) * limits.time.day)
 }

@@ -8,7 +8,7 @@ import { limits } from '#lib/limits.ts'
 import { decodeCharset } from '../mime/charset.ts'
 import { decodeBody, type ReadRange } from '../mime/decode.ts'
 import type { Attachment, TextPart } from '../mime/outline.ts'
-import { escapeHtml, textFromHtml } from './html.ts'
+import { decodeReferences, escapeHtml, textFromHtml } from './html.ts'
 
 export interface MessageText {
   /** All of it as plain text, each part trimmed; made from HTML where a part has no plain form. */
@@ -146,7 +146,9 @@ export function replaceCidLinks(
   const ids = new Map(attachments.flatMap(({ info }) => (info.cid ? [[info.cid, info.id] as const] : [])))
   if (ids.size === 0) return html
   return html.replace(/\bcid:([^'"\s<>()]{1,998})/gi, (whole, written: string) => {
-    const id = ids.get(written) ?? ids.get(percentDecoded(written))
+    // Written as HTML has it, and that as RFC 2392 has it.
+    const given = written.includes('&') ? decodeReferences(written) : written
+    const id = ids.get(given) ?? ids.get(percentDecoded(given))
     return id === undefined ? whole : link(id)
   })
 }

@@ -22,8 +22,8 @@ describe('lists of addresses', () => {
       ['"=?utf-8?b?w7U=?=" <q@q.q>', one('õ', 'q@q.q')],
       ['Pete(A nice \\) chap) <pete(his account)@silly.test(his host)>', one('Pete', 'pete@silly.test')],
       [
-        'Mary <@machine.tld:mary@e.net>, , jdoe@test   . example',
-        [...one('Mary', 'mary@e.net'), ...one('', 'jdoe@test.example')],
+        'Mary <@machine.tld:mary@e.net>, , j . "d e" . doe @ test   . example',
+        [...one('Mary', 'mary@e.net'), ...one('', 'j."d e".doe@test.example')],
       ],
       ['John john@x.y', one('John', 'john@x.y')],
       ['<<a@b.c>>', one('', 'a@b.c')],

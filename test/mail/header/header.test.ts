@@ -90,6 +90,13 @@ describe('encoded words', () => {
       ['=?shift_jis?Q?=93=FA=96?= =?shift_jis?Q?=7B?= =?shift_jis?Q?=95=5C?=', '日本表'],
       ['=?gb18030?Q?=D6?= =?gb18030?Q?=D0=CE?= =?gb18030?Q?=C4?=', '中文'],
       ['=?utf-16be?Q?N?= =?utf-16be?Q?-?=', '中'],
+      // Without padding each is one, unless it reads worse than all of them together.
+      ['=?utf-8?B?YQ?= =?utf-8?B?YmM?= =?utf-8?Q?d?=', 'abcd'],
+      ['=?utf-8?B?w7XDtQ?= =?utf-8?B?w7U?=', 'õõõ'],
+      ['=?utf-8?B?w7XDtcO1w7?= =?utf-8?B?XDtcO1?=', 'õõõõõõ'],
+      // 8-bit text within a word was read as the header's already.
+      ['=?iso-8859-1?Q?\u00f5=F5_\u00f5?= =?iso-8859-1?Q?=F5?=', 'õõ õõ'],
+      ['=?"utf-8"?Q?=C3=B5?=', 'õ'],
       ['=?utf-8?Q?a=ZZ=?=', 'a=ZZ='],
       ['=?x-unknown?Q?=C3=B5?=', 'õ'],
       ['no word', 'no word'],
@@ -129,6 +136,15 @@ describe('values with parameters', () => {
       ['attachment; filename=a(1).txt', 'attachment', { filename: 'a(1).txt' }],
       ['a/b; (a; b=c) name (d (e\\)) f) = x; (open y=z', 'a/b', { name: 'x', '(open y': 'z' }],
       ['multipart/mixed boundary=b', 'multipart/mixed', { boundary: 'b' }],
+      ['attachment filename="a b.pdf" size=3; x=y', 'attachment', { filename: 'a b.pdf', size: '3', x: 'y' }],
+      ['a/b; charset=koi8-r format=flowed', 'a/b', { charset: 'koi8-r', format: 'flowed' }],
+      ['a/b; charset="koi8-r" format = "flowed" z', 'a/b', { charset: 'koi8-r', format: 'flowed' }],
+      ['a/b; name=a b=c.txt', 'a/b', { name: 'a b=c.txt' }],
+      ['filename="a b.pdf"; size=3', '', { filename: 'a b.pdf', size: '3' }],
+      ['Text / HTML ; charset=x', 'text/html', { charset: 'x' }],
+      ['text/html, text/plain', 'text/html', {}],
+      ['"text/html"; charset=x', 'text/html', { charset: 'x' }],
+      ['text/html:charset=x', 'text/html', { ':charset': 'x' }],
       ['a/b; name==?utf-8?Q?=C3=B5?=', 'a/b', { name: 'õ' }],
       ["a/b; name*=utf-8'en'%C3%B5%20x", 'a/b', { name: 'õ x' }],
       ['a/b; name*1="b c"; name*0*=iso-8859-1\'\'%F5; name=plain', 'a/b', { name: 'õb c' }],
@@ -192,6 +208,10 @@ describe('character sets', () => {
       ['80', 'iso-8859-1', '€'],
       ['c3b5', 'us-ascii', 'õ'],
       ['c3b5', 'no-such-set', 'õ'],
+      // What every object has.
+      ['c3b5', 'constructor', 'õ'],
+      ['e4004200', 'csUnicode', 'äB'],
+      ['e8', 'iso_8859-2:1987', 'č'],
       ['f5f5f5', 'utf-8', 'õõõ'],
       ['a4a2', 'x-euc-jp', 'あ'],
       ['82a0', 'Windows-31J', 'あ'],
@@ -200,6 +220,13 @@ describe('character sets', () => {
       ['2b4150552d', 'utf-7', 'õ'],
       ['d0', 'koi8-r', 'п'],
       ['', 'utf-8', ''],
+      ['68690d0a61', 'utf-16', 'hi\r\na'],
+      ['2d4e', 'utf-16le', '中'],
+      [
+        Buffer.from('all of it is plain ASCII text\r\n, is it').toString('hex'),
+        'utf-16',
+        'all of it is plain ASCII text\r\n, is it',
+      ],
     ]
     for (const [hex, label, text] of cases) {
       const decoded = decodeCharset(Buffer.from(hex, 'hex'), label)
@@ -220,6 +247,15 @@ describe('dates', () => {
       ['Mon Jan  2 15:04:05 2006', '2006-01-02T15:04:05.000Z'],
       ['2006-01-02T15:04:05+02:00', '2006-01-02T13:04:05.000Z'],
       ['2006-01-02 15:04:05', '2006-01-02T15:04:05.000Z'],
+      // `date`, scripts of today, and programs in browsers.
+      ['Mon Jan  2 15:04:05 PST 2006', '2006-01-02T23:04:05.000Z'],
+      ['Mon Jan  2 15:04:05 +0100 2006', '2006-01-02T14:04:05.000Z'],
+      ['Mon Jan 2 15:04:05 2006 +0100', '2006-01-02T14:04:05.000Z'],
+      ['Mon Jan 02 2006 15:04:05 GMT+0200 (CEST)', '2006-01-02T13:04:05.000Z'],
+      ['Mon, 02 Jan 2006 15:04:05 GMT-0530', '2006-01-02T20:34:05.000Z'],
+      ['Mon, 02 Jan 2006 15:04:05 UTC+2', '2006-01-02T13:04:05.000Z'],
+      ['Jan 2, 2006 3:04:05 PM', '2006-01-02T15:04:05.000Z'],
+      ['2 Jan 2006 12:04 am EST', '2006-01-02T05:04:00.000Z'],
     ] as const) {
       const time = parseDate(written)
       expect(time === null ? null : new Date(time).toISOString(), written).toBe(shown)

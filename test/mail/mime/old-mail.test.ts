@@ -34,6 +34,7 @@ test.each([
   ['iso-8859-1', hex('4772 fc 7e'), 'Grü~'],
   ['utf-8', hex('4772 fc 7e'), 'Grü~'],
   ['nobody-knows', hex('4772 fc 7e'), 'Grü~'],
+  ['constructor', hex('4772 fc 7e'), 'Grü~'],
 ])('8-bit text of %s is read in the header, too', async (charset, bytes, wanted) => {
   const lines = [
     line('From: ', bytes, ' <a@example.com>'),
@@ -137,6 +138,31 @@ test.each<[string, string[], object]>([
       ...['Content-Type: application/msword; name=Report', '', 'b', '--x--'],
     ],
     { text: '', names: ['%Report', 'Report'] },
+  ],
+  [
+    'parts without the empty line that ends their header',
+    [
+      ...['Content-Type: multipart/mixed; boundary=x', '', '--x', 'one', 'two', '--x', '', 'three'],
+      ...['--x', 'Content-Type: text/html', '', '<p>four', '--x', 'five', '', 'six', '--x', '--x--'],
+    ],
+    { text: 'one\ntwo\nthree\nfour\nfive\n\nsix', names: [] },
+  ],
+  ['a remark before its encoding', ['Content-Transfer-Encoding: (as ever) base64', '', 'b2xk'], { text: 'old' }],
+  [
+    'a name and no disposition',
+    ['Content-Type: application/pdf', 'Content-Disposition: filename="my file.pdf"', '', 'x'],
+    { text: '', names: ['my file.pdf'] },
+  ],
+  [
+    'a name that is too long',
+    [`Content-Type: application/pdf; name="${'\u{1f600}'.repeat(500)}.pdf"`, '', 'x'],
+    { names: [`${'\u{1f600}'.repeat(125)}.pdf`] },
+  ],
+  ['a page whose type has blanks', ['Content-Type: text / html', '', '<p>old</p>'], { text: 'old' }],
+  [
+    'plain text that says it is UTF-16',
+    ['Content-Type: text/plain; charset=utf-16', '', 'plain and old'],
+    { text: 'plain and old' },
   ],
   ['a mark of order', ['Content-Type: text/plain; charset=utf-8', '', '\ufeffold'], { text: 'old' }],
   ['a page that says it is UTF-16', ['Content-Type: text/html', '', '<meta charset=utf-16><p>ü'], { text: 'ü' }],

@@ -273,6 +273,14 @@ describe('the summary', () => {
     })
   })
 
+  it.each([
+    ['Message-ID: <1@x>', 'In-Reply-To: 2@x', ['<2@x>']],
+    ['References: 1@x, 2@x', 'In-Reply-To: <3@x>', ['<1@x>', '<2@x>']],
+    ['References: of 1@x', 'In-Reply-To: anna@x wrote', []],
+  ])('%s, %s: %j', (one, other, references) => {
+    expect(message(one, other, '', 'x').summary.references).toEqual(references)
+  })
+
   it('bounds references, keeping the first and the latest', () => {
     const ids = Array.from({ length: limits.mime.referencesMax + 50 }, (_, at) => `<${at}@x>`)
     const { references } = message(`References: ${ids.join(' ')}`, '', '').summary

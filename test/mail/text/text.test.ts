@@ -134,6 +134,10 @@ describe('previews and links', () => {
     )
     expect(replaceCidLinks('"cid:a+b@c"', attachments, id => `/x/${id}`)).toBe('"/x/ATT00001"')
     expect(replaceCidLinks(html, [])).toBe(html)
+    const both = [{ info: { ...image, id: 'ATT00001', cid: 'a&b@c' } }]
+    expect(replaceCidLinks('"cid:a&amp;b@c" "cid:a%26b@c" "cid:a&b@c"', both, id => id)).toBe(
+      '"ATT00001" "ATT00001" "ATT00001"',
+    )
   })
 
   it('text becomes paragraphs', () => {
@@ -161,6 +165,7 @@ describe('transfer encodings', () => {
       decodeBody(Buffer.from(body, 'latin1'), encoding).toString('latin1')
     expect(text('QUI=\r\nQUJD\r\n', 'base64')).toBe('ABABC')
     expect(text('QU!JD \xe4 QUJ', 'base64')).toBe('ABCAB')
+    expect(text('QU-J_D', 'base64')).toBe('ABC')
     expect(text('a=3Db=3d=\r\nc= \t\nd=\n=ZZ=', 'quoted-printable')).toBe('a=b=cd=ZZ')
     expect(text('a=', 'quoted-printable')).toBe('a')
     expect(text('a=4', 'quoted-printable')).toBe('a=4')
@@ -187,6 +192,7 @@ describe('transfer encodings', () => {
       '=\r\n',
       '= \n',
       'QUJD',
+      '-_',
       'Q',
       '==',
       '\r\n',
