@@ -115,7 +115,9 @@ function fields({ hostname, arrived, envelopeId, recipients, now }: Report): str
     `Action: ${action}`,
     `Status: ${enhanced(action, status, response)}`,
     ...(host === undefined ? [] : [`Remote-MTA: dns; ${oneLine(host)}`]),
-    ...(status === null ? [] : [`Diagnostic-Code: smtp; ${oneLine(`${status} ${response}`)}`]),
+    ...(status === null
+      ? []
+      : [`Diagnostic-Code: smtp; ${oneLine(`${status} ${response}`).replace(/[^\x20-\x7e]/g, '?')}`]),
     `Last-Attempt-Date: ${mailDate(now)}`,
     ...(until === undefined ? [] : [`Will-Retry-Until: ${mailDate(until)}`]),
   ])
@@ -126,7 +128,17 @@ function typed(address: string): string {
   if (/^[\x21-\x7e]+$/.test(address)) return `rfc822; ${address}`
   const { local, domain } = splitAddress(address)
   const ascii = domainToAscii(domain)
-  return /^[\x21-\x7e]+$/.test(local) && ascii !== '' ? `rfc822; ${local}@${ascii}` : `utf-8; ${oneLine(address)}`
+  return /^[\x21-\x7e]+$/.test(local) && ascii !== ''
+    ? `rfc822; ${local}@${ascii}`
+    : `utf-8; ${inAscii(oneLine(address))}`
+}
+
+/** RFC 6533 3: the part is ASCII alone, whatever the address is (RFC 3464 2.1). */
+function inAscii(address: string): string {
+  return address.replace(
+    /[^\x21-\x7e]|[\\+=]/gu,
+    sign => `\\x{${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`,
+  )
 }
 
 /**

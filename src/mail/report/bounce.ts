@@ -134,7 +134,11 @@ function afterType(value: string): string {
 }
 
 function addressOf(value = ''): string {
-  const text = afterType(value).replace(/^<|>$/g, '').trim()
+  // RFC 6533 3: what is not ASCII by its number.
+  const text = afterType(value)
+    .replace(/^<|>$/g, '')
+    .replace(/\\x\{([\da-f]{1,5})\}/gi, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)))
+    .trim()
   return text.includes('@') && text.length <= limits.bounce.addressLengthMax ? text : ''
 }
 

@@ -7,6 +7,7 @@ import { composeReport } from '#mail/made/dsn.ts'
 import { isLooping, loopHeader } from '#mail/made/loop.ts'
 import { scanMime } from '#mail/mime/mime.ts'
 import { outline } from '#mail/mime/outline.ts'
+import { readBounce } from '#mail/report/bounce.ts'
 
 const key = { domain: 'our.test', secret: 'a secret of some length' }
 const day = 24 * 60 * 60 * 1000
@@ -84,6 +85,16 @@ describe('reports', () => {
     expect(text).toContain(`\r\nAction: ${action}\r\nStatus: ${wanted}\r\n`)
     expect(text).toContain(`    ${response}\r\n`)
     if (status !== null) expect(text).toContain(`Diagnostic-Code: smtp; ${status} ${response}\r\n`)
+  })
+
+  test('their fields are ASCII, and what they name comes back (RFC 3464 2.1, RFC 6533 3)', () => {
+    const address = 'jõ+a@jõgeva.test'
+    const message = composeReport({ ...report, recipients: [{ ...recipient, address, response: '5.1.1 tundmatu õ' }] })
+    const status = scanMime(message).children[1]
+    const text = message.toString('latin1', status?.headerEnd, status?.bodyEnd)
+    expect(text).toMatch(/^[\r\n\x20-\x7e]*$/)
+    expect(text).toContain('Final-Recipient: utf-8; j\\x{F5}\\x{2B}a@j\\x{F5}geva.test\r\n')
+    expect(readBounce(message)?.recipients).toMatchObject([{ address, status: '5.1.1' }])
   })
 
   test('a server cannot write lines of its own into one', () => {
