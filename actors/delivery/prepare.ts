@@ -7,6 +7,7 @@ import { createHash, hash } from 'node:crypto'
 import { limits } from '#lib/limits.ts'
 import { Aside } from '#lib/memoize.ts'
 import { arrivalPace, type Pace } from '#lib/pace.ts'
+import { comparableId } from '#mail/header/message-id.ts'
 import { listedLines } from '#mail/header/pick.ts'
 import { hashBody, hashShort } from '#mail/mime/decode.ts'
 import { type Attachment, hasAttachments, type Outline, outlining, type Summary } from '#mail/mime/outline.ts'
@@ -118,7 +119,7 @@ export function refersOf({ messageId, inReplyTo, references }: Summary): number[
 
 /** A Message-ID as a number of 48 bits, for finding threads. Collisions join two threads, nothing worse. */
 export function referenceHash(messageId: string): number {
-  return hash('sha1', messageId, 'buffer').readUIntBE(0, 6) + 1
+  return hash('sha1', comparableId(messageId), 'buffer').readUIntBE(0, 6) + 1
 }
 
 async function summaryOf(received: Received, outlined: Outline, dateText: string): Promise<StoredSummary> {

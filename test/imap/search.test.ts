@@ -2,7 +2,7 @@
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import { useTeal } from '../running.ts'
-import { Client } from './client.ts'
+import { append, Client } from './client.ts'
 
 const service = useTeal()
 let client: Client
@@ -179,4 +179,44 @@ describe('answers', () => {
     expect(await client.ok('UID THREAD REFERENCES UTF-8 KEYWORD none')).toEqual(['* THREAD'])
     expect(await client.ask('THREAD FROB UTF-8 ALL')).toMatchObject({ status: 'BAD' })
   })
+})
+
+test.each([
+  // The day as it is written, wherever it was (RFC 9051 6.4.4).
+  [
+    'SENTON 1-Jan-1998',
+    ['Date: 1 Jan 98 23:30:00 -0800'],
+    ['Date: 1998-01-01T23:30:00-08:00'],
+    ['Date: 2 Jan 1998 00:30:00 +0900'],
+  ],
+  ['SENTON 1-Jan-1998', ['Date: Thu Jan  1 23:30:00 PST 1998'], ['Date: Thu, 1 Jan 1998'], ['Subject: none']],
+])('%s finds two of three', async (criterion, ...headers) => {
+  await client.ok('CREATE Old')
+  for (const lines of headers) await client.ok(append('Old', `${lines.join('\r\n')}\r\n\r\nx\r\n`))
+  await client.ok('SELECT Old')
+  expect(await search(criterion)).toBe('1 2')
+  await client.ok('SELECT INBOX')
+  await client.ok('DELETE Old')
+})
+
+test('ids that are written in another way are the same (RFC 5256 4)', async () => {
+  await client.ok('CREATE Ids')
+  const pairs = [
+    ['<"a.b"@x>', '<a.b@x>'],
+    ['c@x', '<c@x>'],
+    ['<d@x>', 'd@x'],
+  ]
+  for (const [at, [id, reply]] of pairs.entries()) {
+    await client.ok(
+      append('Ids', `Subject: s${at}\r\nMessage-ID: ${id}\r\nDate: 1 Jan 2001 0${at}:00:00 +0000\r\n\r\nx\r\n`),
+    )
+    await client.ok(
+      append('Ids', `Subject: t${at}\r\nIn-Reply-To: ${reply}\r\nDate: 2 Jan 2001 0${at}:00:00 +0000\r\n\r\nx\r\n`),
+    )
+  }
+  await client.ok('SELECT Ids')
+  expect(await client.ok('THREAD REFERENCES UTF-8 ALL')).toEqual(['* THREAD (1 2)(3 4)(5 6)'])
+  const threads = await client.ok('FETCH 1:6 (THREADID)')
+  expect(new Set(threads.map(line => /THREADID \((\w+)\)/.exec(line)?.[1])).size).toBe(3)
+  await client.ok('SELECT INBOX')
 })

@@ -1,4 +1,5 @@
-// Message-IDs (RFC 5322 3.6.4) for messages that came without one, so that clients have something to know them by.
+// Message-IDs (RFC 5322 3.6.4): for messages that came without one, so that clients have something to know them by, and what makes two
+// of them the same.
 
 import { hash } from 'node:crypto'
 import { newUuid } from '#lib/id.ts'
@@ -13,4 +14,11 @@ function uuidOf(seed: string): string {
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80
   bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+/** What an id is compared by: in brackets, and without quotes and backslashes that say nothing (RFC 5256 4). */
+export function comparableId(id: string): string {
+  const whole = id.startsWith('<') || !id.includes('@') ? id : `<${id}>`
+  const [quoted, left = ''] = /^<"((?:[^"\\]|\\.)*)"(?=@)/.exec(whole) ?? ['']
+  return quoted === '' ? whole : `<${left.replace(/\\(.)/g, '$1')}${whole.slice(quoted.length)}`
 }

@@ -7,6 +7,7 @@
 import { limits } from '#lib/limits.ts'
 import type { Slices } from '#lib/pace.ts'
 import type { Address } from '#mail/address/address.ts'
+import { comparableId } from '#mail/header/message-id.ts'
 import { casemapKey } from '#mail/text/collate.ts'
 import { baseSubject } from '#mail/text/subject.ts'
 import {
@@ -226,7 +227,7 @@ class Gathered {
     this.#dates[place] = date ?? arrived
     this.#subjects[place] = base === '' ? 0 : numberOf(casemapKey(base))
     this.#answers[place] = answers ? 1 : 0
-    this.#ids[place] = messageId === '' ? 0 : numberOf(messageId)
+    this.#ids[place] = messageId === '' ? 0 : numberOf(comparableId(messageId))
     this.#count += 1
     const end = this.#starts[place] as number
     this.#starts[place + 1] = end
@@ -251,7 +252,7 @@ class Gathered {
         larger.set(this.#references)
         this.#references = larger
       }
-      this.#references[end++] = numberOf(id)
+      this.#references[end++] = numberOf(comparableId(id))
     }
     this.#starts[this.#count] = end
     while (end > limits.search.threadReferencesMax && this.#perMessage > 1) end = this.#forget()
