@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { devPorts } from '#dev/ports.ts'
 import { deliver, writeDraft } from '#testing/sending.ts'
+import { Dialogue } from '../dialogue.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-dev-'))
 const temporary = mkdtempSync(join(root, 'tmp-'))
@@ -102,6 +103,36 @@ test('a folder keeps the accounts; words that are wrong are told', async () => {
     expect(await wrong.exited).toBe(2)
     expect(wrong.err()).not.toContain('at file:')
   }
+})
+
+test('STARTTLS is offered where the flag or the variable says so', async () => {
+  const answer = async (words: string[], said?: string) => {
+    const { child, exited, ready } = start(words, said === undefined ? {} : { TEAL_DEV_STARTTLS: said })
+    const port = Number(/SMTP +127\.0\.0\.1:(\d+)/.exec(await ready)?.[1])
+    const smtp = await Dialogue.open({ host: '127.0.0.1', port })
+    await smtp.reply()
+    await smtp.ask('EHLO test')
+    const [code] = (await smtp.ask('STARTTLS')).split(' ')
+    smtp.close()
+    child.kill('SIGTERM')
+    await exited
+    return code
+  }
+  for (const [words, said, code] of [
+    [[], undefined, '500'],
+    [['--starttls'], undefined, '220'],
+    [['--starttls'], 'false', '220'],
+    [['--starttls', 'no'], 'true', '500'],
+    [[], 'true', '220'],
+    [[], 'false', '500'],
+    [[], '', '500'],
+  ] as const)
+    expect([said, await answer([...words], said)]).toEqual([said, code])
+  const wrong = start([], { TEAL_DEV_STARTTLS: 'perhaps' })
+  expect([await wrong.exited, wrong.err()]).toEqual([
+    2,
+    expect.stringMatching(/TEAL_DEV_STARTTLS.*It is true or false/),
+  ])
 })
 
 test('records of a file say who may send', async () => {

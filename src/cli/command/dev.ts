@@ -33,7 +33,12 @@ export function devCommand(): Command {
     .addOption(
       option('--allow-host <name...>', 'further names of this machine in requests', 'ALLOW_HOST').argParser(more),
     )
-    .addOption(option('--starttls', 'offer STARTTLS, with a certificate that nobody has signed', 'STARTTLS'))
+    .addOption(
+      // A flag that has no value would be on whatever its variable says.
+      option('--starttls [yes]', 'offer STARTTLS, with a certificate that nobody has signed', 'STARTTLS')
+        .preset('yes')
+        .argParser(truthOf),
+    )
     .addOption(option('--dns <file>', 'TXT records for SPF, DKIM and DMARC, as JSON: name to text or texts', 'DNS'))
     .addOption(option('--webhook <url>', 'is told of each mail that arrives, by POST', 'WEBHOOK'))
     .addOption(
@@ -74,6 +79,13 @@ function portOf(text: string): number | 'off' {
   const port = Number(text)
   if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It is a number to 65535, or off.')
   return port
+}
+
+function truthOf(text: string): boolean {
+  const word = text.trim().toLowerCase()
+  if (['true', 'yes', 'on', '1'].includes(word)) return true
+  if (['false', 'no', 'off', '0', ''].includes(word)) return false
+  throw new InvalidArgumentError('It is true or false.')
 }
 
 function countOf(text: string): number {
