@@ -239,5 +239,6 @@ const refusals: Readonly<Record<string, string>> = {
     'ports below 1024 are for root and for who has CAP_NET_BIND_SERVICE, as under deploy/teal.service; in a container ' +
     'start it with --sysctl net.ipv4.ip_unprivileged_port_start=0',
   EADDRNOTAVAIL: 'this machine does not have that address; 0.0.0.0 is all of its IPv4 ones, :: all it has',
+  EMFILE: 'this process may have no more files and sockets open; raise ulimit -n, under systemd LimitNOFILE=',
   EAFNOSUPPORT: 'this machine has no addresses of that kind; 0.0.0.0 is all of its IPv4 ones',
 }
