@@ -41,6 +41,8 @@ export type LoopMetrics = Pick<Metrics, 'loopItems' | 'loopBusy'>
 
 export interface LoopOptions {
   readonly inFlightMax: number
+  /** Items that take longer than `afterMs` give up their place to others, so many at once: who is slow holds up nobody else. */
+  readonly late?: { readonly afterMs: number; readonly max: number }
   readonly log: Log
   /** Where it is seen what the loop does. */
   readonly metrics?: LoopMetrics | undefined
@@ -58,6 +60,8 @@ export class Loop<Item> {
   readonly #brokeOff: { inc(): void } | undefined
   readonly #busy: { set(value: number): void } | undefined
   #inFlight = 0
+  /** Those in flight that have taken long. */
+  readonly #late = new Set<Item>()
   #claiming = false
   #again = false
   #closing = false
@@ -141,8 +145,8 @@ export class Loop<Item> {
         const under = duty?.term
         await this.#begin(under)
         if (this.#closing) break
-        const room = this.#options.inFlightMax - this.#inFlight
-        if (room === 0) break
+        const room = this.#room()
+        if (room <= 0) break
         const items = await this.#work.claim(room, now(), under)
         for (const item of items) void this.#run(item)
         if (items.length > 0) this.#again = true
@@ -159,10 +163,22 @@ export class Loop<Item> {
       this.#claiming = false
       if (this.#inFlight === 0) this.#release()
     }
-    if (this.#again && !this.#failing && !this.#closing && this.#inFlight < this.#options.inFlightMax) this.kick()
+    if (this.#again && !this.#failing && !this.#closing && this.#room() > 0) this.kick()
+  }
+
+  #room(): number {
+    const { inFlightMax, late } = this.#options
+    return inFlightMax - this.#inFlight + Math.min(this.#late.size, late?.max ?? 0)
+  }
+
+  #tooLong(item: Item): void {
+    this.#late.add(item)
+    this.kick()
   }
 
   async #run(item: Item): Promise<void> {
+    const { late } = this.#options
+    const timer = late && after(late.afterMs, () => this.#tooLong(item))
     this.#inFlight += 1
     this.#busy?.set(this.#inFlight)
     try {
@@ -175,6 +191,8 @@ export class Loop<Item> {
         'an item of a loop broke off; it is tried again when due',
       )
     } finally {
+      timer?.cancel()
+      this.#late.delete(item)
       this.#inFlight -= 1
       this.#busy?.set(this.#inFlight)
       if (this.#inFlight === 0) this.#release()

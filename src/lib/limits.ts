@@ -1073,6 +1073,8 @@ export const limits = {
   outward: {
     /** Name and connection together. */
     connectMs: 10 * second,
+    /** One address of several; a host at the other end of the world takes a third of a second. */
+    addressMs: 3 * second,
     /** One DNS question, asked twice. */
     resolveMs: 3 * second,
     /** Addresses of one name that are looked at. */
@@ -1713,6 +1715,9 @@ export const limits = {
   outbound: {
     /** Transactions at once, to everybody and to one destination (a domain, or the relay). */
     inFlightMax: 100,
+    /** Transactions that take longer hold nobody's place, so many of them. */
+    lateMs: 20 * second,
+    lateMax: 200,
     destinationsMax: 200,
     destinationInFlightMax: 10,
     /** Destinations of which something is remembered. */
@@ -1733,8 +1738,8 @@ export const limits = {
     routeMs: 5 * minute,
     routesMax: 5000,
     connectMs: 30 * second,
-    /** Silence within a session (RFC 5321 4.5.3.2 asks for minutes). */
-    replyMs: 5 * minute,
+    /** Silence within a session: so long at least before the answer to a message, which may have arrived (RFC 5321 4.5.3.2.6). */
+    replyMs: 10 * minute,
     /** A whole transaction. */
     transactionMs: 15 * minute,
     /** HTTP targets: the whole call, and bytes of the message that go into the form's text field. */

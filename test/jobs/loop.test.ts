@@ -137,3 +137,49 @@ test('what would fail again in the same way is not tried again', async () => {
   await expect(persist(wrong, new AbortController().signal)).rejects.toThrow('a defect of ours')
   expect(tries).toBe(1)
 })
+
+test('items that take long give their places to others, so many of them', async () => {
+  const jobs = Array.from({ length: 30 }, (_, index) => ({ name: index < 20 ? 'slow' : 'quick', due: 0 }))
+  const done: string[] = []
+  let slow = 0
+  let end = () => {}
+  const ended = new Promise<void>(resolve => {
+    end = resolve
+  })
+  const work = workOn(jobs, async ({ name }) => {
+    if (name === 'slow') {
+      slow += 1
+      await ended
+      slow -= 1
+    }
+    done.push(name)
+  })
+  const loop = new Loop(work, { inFlightMax: 5, late: { afterMs: 20, max: 8 }, log })
+  loop.kick()
+  // Five in their places and eight that gave theirs up: the others wait, and nobody passes them.
+  await until('as many as may', () => slow === 13)
+  await sleep(100)
+  expect(slow).toBe(13)
+  expect(done).toEqual([])
+  end()
+  await until('all of them', () => done.length === 30)
+  await loop.close()
+
+  const beside = [...Array.from({ length: 5 }, () => ({ name: 'slow', due: 0 })), { name: 'quick', due: 0 }]
+  let free = () => {}
+  const freed = new Promise<void>(resolve => {
+    free = resolve
+  })
+  let passed = false
+  const next = new Loop(
+    workOn(beside, async ({ name }) => {
+      if (name === 'slow') await freed
+      else passed = true
+    }),
+    { inFlightMax: 5, late: { afterMs: 20, max: 8 }, log },
+  )
+  next.kick()
+  await until('the quick one', () => passed)
+  free()
+  await next.close()
+})

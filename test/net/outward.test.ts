@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
+import { sleep } from '#lib/clock.ts'
 import { Blocked, Outward, outwardFailure } from '#net/outward/outward.ts'
 
 const closers: (() => unknown)[] = []
@@ -169,6 +172,32 @@ describe('connections', () => {
       expect(socket.remoteAddress).toBe('127.0.0.1')
       socket.destroy()
     }
+  })
+
+  test('an address that takes half a second is not given up for one that is out of reach', async () => {
+    // A listener that stands still, and whose queue is full: the next one hears of it when he asks again, a second later.
+    const listen =
+      'listen({ port: 0, host: "127.0.0.1", backlog: 1 }, function () { console.log(this.address().port) })'
+    const still = spawn(process.execPath, ['-e', `require("node:net").createServer().${listen}`])
+    closers.push(() => still.kill('SIGKILL'))
+    const [line] = await once(still.stdout, 'data')
+    const port = Number(String(line))
+    still.kill('SIGSTOP')
+    for (let at = 0; at < 4; at++) {
+      const waiting = connect(port, '127.0.0.1')
+      waiting.on('error', () => {})
+      closers.push(() => waiting.destroy())
+    }
+    await sleep(200)
+    const allowPrivate = ['127.0.0.0/8', '::1/128']
+    const outward = new Outward({ allowPrivate, resolve: async () => ['127.0.0.1', '::1'] })
+    const dialled = outward.dial({ host: 'far.test', port })
+    dialled.catch(() => {})
+    await sleep(500)
+    still.kill('SIGCONT')
+    const socket = await dialled
+    expect(socket.remoteAddress).toBe('127.0.0.1')
+    socket.destroy()
   })
 
   test('a dial that gets no answer ends in time, and one that is called off ends at once', async () => {

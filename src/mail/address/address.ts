@@ -93,6 +93,12 @@ export function domainToAscii(domain: string): string {
   return /^[\d.]+$/.test(ascii) ? '' : ascii
 }
 
+/** The domain of an address as DNS has it; as it is written, in lower case, where it has no such form. */
+export function domainOf(address: string): string {
+  const { domain } = splitAddress(address)
+  return domainToAscii(domain) || domain.toLowerCase()
+}
+
 /** A username in lower case (api-semantics 1.4). */
 export const usernamePattern = /^[a-z0-9-]+(?:[._=:][a-z0-9-]+)*(?:@[a-z0-9-]+(?:[._=:][a-z0-9-]+)*)?$/
 

@@ -3,11 +3,12 @@
 //
 // Pure. `SRS0=hash=day=domain=local@ours`: the hash is keyed, so nobody can make us send to an address of his choice, and the
 // day ends the address after some weeks. Behind the two letters of the day stands the number of the message in the queue. Letters are
-// compared without case, since hosts on the way change it.
+// compared without case, since hosts on the way change it. What could not stand there without quotes
+// (and no host takes quotes in the midst) is written in hexadecimal digits, a local part behind one more `=`, an address literal behind `~`.
 
 import { createHmac } from 'node:crypto'
 import { limits } from '#lib/limits.ts'
-import { splitAddress } from './address.ts'
+import { domainToAscii, splitAddress } from './address.ts'
 
 export interface SrsKey {
   /** Domain of rewritten senders, one whose mail comes here. */
@@ -39,7 +40,21 @@ export function rewriteSender(sender: string, key: SrsKey, now: number, message 
   const { local, domain } = splitAddress(sender)
   if (domain === '' || domain.toLowerCase() === key.domain.toLowerCase()) return sender
   const day = dayText(now) + (message === 0 ? '' : numberText(message))
-  return `SRS0=${hash(key, day, domain, local)}=${day}=${domain}=${local}@${key.domain}`
+  const word = plain(local, '=')
+  const name = plain(domainToAscii(domain) || domain, '~')
+  return `SRS0=${hash(key, day, name, word)}=${day}=${name}=${word}@${key.domain}`
+}
+
+/** What may stand in a local part as it is. */
+const word = /^[^\x00-\x20"(),.:;<>@[\\\]\x7f-\u{10ffff}]+(?:\.[^\x00-\x20"(),.:;<>@[\\\]\x7f-\u{10ffff}]+)*$/u
+
+function plain(text: string, sign: string): string {
+  return word.test(text) && !text.startsWith(sign) ? text : `${sign}${Buffer.from(text).toString('hex')}`
+}
+
+function unplain(text: string, sign: string): string {
+  if (!text.startsWith(sign) || !/^(?:[\da-f]{2})+$/i.test(text.slice(1))) return text
+  return Buffer.from(text.slice(1), 'hex').toString()
 }
 
 /** Whether an address has the form of a rewritten sender of this domain. */
@@ -58,7 +73,7 @@ export function readRewritten(address: string, key: SrsKey, now: number): Rewrit
     alphabet.indexOf(day[0]?.toLowerCase() ?? '') * alphabet.length + alphabet.indexOf(day[1]?.toLowerCase() ?? '')
   const age = (dayNumber(now) - made + daysMax) % daysMax
   if (age * dayMs > limits.outbound.srsMs) return undefined
-  return { sender: `${original}@${domain}`, message: readNumber(number.toLowerCase()) }
+  return { sender: `${unplain(original, '=')}@${unplain(domain, '~')}`, message: readNumber(number.toLowerCase()) }
 }
 
 function numberText(number: number): string {

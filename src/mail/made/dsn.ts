@@ -117,11 +117,16 @@ function fields({ hostname, arrived, envelopeId, recipients, now }: Report): str
     ...(host === undefined ? [] : [`Remote-MTA: dns; ${oneLine(host)}`]),
     ...(status === null
       ? []
-      : [`Diagnostic-Code: smtp; ${oneLine(`${status} ${response}`).replace(/[^\x20-\x7e]/g, '?')}`]),
+      : [`Diagnostic-Code: smtp; ${oneLine(coded(status, response)).replace(/[^\x20-\x7e]/g, '?')}`]),
     `Last-Attempt-Date: ${mailDate(now)}`,
     ...(until === undefined ? [] : [`Will-Retry-Until: ${mailDate(until)}`]),
   ])
   return `${[...message, ...each.flat()].join('\r\n')}\r\n`
+}
+
+/** Answers of hosts come with their code, those of our own without. */
+function coded(status: number, response: string): string {
+  return new RegExp(`^${status}[ -]`).test(response) ? response : `${status} ${response}`
 }
 
 function typed(address: string): string {

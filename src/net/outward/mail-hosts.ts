@@ -17,8 +17,10 @@ interface MxRecord {
 /** MX records of a domain; rejects with code ENOTFOUND or ENODATA where there are none. */
 export type ResolveMx = (domain: string) => Promise<readonly MxRecord[]>
 
-/** MX records, whether the domain exists, and whether that was proven. */
-type AskMx = (domain: string) => Promise<{ records: readonly MxRecord[]; exists: boolean; secure: boolean }>
+/** MX records, whether the domain exists, whether it leads anywhere (where that is known), and whether DNSSEC proves the records. */
+type AskMx = (
+  domain: string,
+) => Promise<{ records: readonly MxRecord[]; exists: boolean; leads?: boolean; secure: boolean }>
 
 /** Where the mail of a domain goes. */
 export interface FoundHosts {
@@ -71,8 +73,8 @@ export class MailHosts {
   }
 
   async #look(domain: string): Promise<FoundHosts | NoMailHost> {
-    const { records, exists, secure } = await this.#ask(domain)
-    const hosts = hostsOf(domain, records, exists, this.#own)
+    const { records, exists, leads = true, secure } = await this.#ask(domain)
+    const hosts = hostsOf(domain, records, { exists, leads }, this.#own)
     const found = hosts instanceof NoMailHost ? hosts : { hosts, secure }
     this.#known.delete(domain)
     this.#known.set(domain, { found, until: now() + limits.outbound.routeMs })
@@ -85,7 +87,7 @@ export class MailHosts {
 function hostsOf(
   domain: string,
   records: readonly MxRecord[],
-  exists: boolean,
+  { exists, leads }: { readonly exists: boolean; readonly leads: boolean },
   own: string,
 ): readonly string[] | NoMailHost {
   if (!exists) return new NoMailHost(domain, '5.1.2 There is no such domain')
@@ -94,6 +96,7 @@ function hostsOf(
   const named = all.filter(({ host }) => host !== '')
   if (records.length > 0 && named.length === 0) return new NoMailHost(domain, '5.1.10 The domain takes no mail', 556)
   // Without MX records the domain's own address counts (RFC 5321 5.1).
+  if (named.length === 0 && !leads) return new NoMailHost(domain, '5.4.4 The domain has no mail host and no address')
   if (named.length === 0) named.push({ host: domain, priority: 0 })
   // RFC 5321 5.1: mail that we do not know would come back for ever from us, and from hosts that hand it on to us.
   const ours = Math.min(...named.filter(({ host }) => host === own).map(({ priority }) => priority))
@@ -111,8 +114,15 @@ export function askNames(ask: Ask): AskMx {
     if (domain === 'localhost' || domain.endsWith('.localhost')) return { records: [], exists: true, secure: false }
     const { records, exists, secure } = await ask(domain, 'MX')
     const found = records.map(({ data, target }) => ({ exchange: target, priority: data.readUInt16BE(0) }))
-    return { records: found, exists, secure }
+    const leads = found.length > 0 || !exists || (await hasAddress(ask, domain))
+    return { records: found, exists, leads, secure }
   }
+}
+
+/** Whether there may be an address behind a name: only that there is none of either family says that there is not. */
+async function hasAddress(ask: Ask, name: string): Promise<boolean> {
+  const asked = await Promise.allSettled([ask(name, 'A'), ask(name, 'AAAA')])
+  return asked.some(one => one.status === 'rejected' || one.value.records.length > 0 || one.value.canonical !== name)
 }
 
 /** Asks somebody of whom it is not known how he knows. */

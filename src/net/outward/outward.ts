@@ -154,7 +154,7 @@ export class Outward {
       const { localAddress } = options
       // From an address only those of its own family are reached.
       const from = localAddress === undefined ? {} : { localAddress, family: isIP(localAddress) }
-      const socket = connect({ host: name, port, lookup: this.lookup, ...from })
+      const socket = connect({ host: name, port, lookup: this.lookup, ...patience, ...from })
       const settle = (error: Error | null) => {
         timer.cancel()
         signal?.removeEventListener('abort', onAbort)
@@ -179,7 +179,7 @@ export class Outward {
       allowH2: false,
       timeout: limits.outward.connectMs,
       lookup: this.lookup,
-      autoSelectFamily: true,
+      ...{ autoSelectFamily: true, ...patience },
       ...(options.ca !== undefined && { ca: options.ca }),
     } as BuildConnector.BuildOptions)
     const connector: BuildConnector.connector = (target, done) => {
@@ -198,6 +198,9 @@ export class Outward {
     })
   }
 }
+
+/** An address that answers late is given up for the next one, which may be out of reach. */
+const patience = { autoSelectFamilyAttemptTimeout: limits.outward.addressMs }
 
 /** The word for an error of `dial`, of the agent or of TLS. */
 export function outwardFailure(error: unknown): OutwardFailure {

@@ -14,16 +14,26 @@ const day = 24 * 60 * 60 * 1000
 const at = Date.UTC(2026, 0, 1)
 
 describe('SRS', () => {
-  test.each(['anna@remote.test', 'a=b=c@remote.test', 'Anna.B+x@remote.test', 'SRS0=x=yy=far.test=bob@remote.test'])(
-    '%s comes back',
-    sender => {
-      const rewritten = rewriteSender(sender, key, at)
-      expect(rewritten).toMatch(/^SRS0=.*@our\.test$/)
-      expect(isRewritten(rewritten, 'OUR.test')).toBe(true)
-      expect(readRewritten(rewritten, key, at + 20 * day)?.sender).toBe(sender)
-      expect(readRewritten(rewritten.toLowerCase(), key, at)?.sender.toLowerCase()).toBe(sender.toLowerCase())
-    },
-  )
+  test.each([
+    ...['anna@remote.test', 'a=b=c@remote.test', 'Anna.B+x@remote.test', 'SRS0=x=yy=far.test=bob@remote.test'],
+    ...[
+      '"a b<c>"@remote.test',
+      '"@"@remote.test',
+      'grün@remote.test',
+      '=61@remote.test',
+      'x@[192.0.2.1]',
+      'a..b@remote.test',
+    ],
+  ])('%s comes back', sender => {
+    const rewritten = rewriteSender(sender, key, at)
+    // One word that every host takes without quotes.
+    expect(rewritten).toMatch(
+      /^SRS0=[^\x00-\x20"(),:;<>@[\\\].\x7f-\uffff]+(?:\.[^\x00-\x20"(),:;<>@[\\\].\x7f-\uffff]+)*@our\.test$/,
+    )
+    expect(isRewritten(rewritten, 'OUR.test')).toBe(true)
+    expect(readRewritten(rewritten, key, at + 20 * day)?.sender).toBe(sender)
+    expect(readRewritten(rewritten.toLowerCase(), key, at)?.sender.toLowerCase()).toBe(sender.toLowerCase())
+  })
 
   test('what nobody rewrote here, changed, or is old, is nobody', () => {
     const rewritten = rewriteSender('anna@remote.test', key, at)
@@ -95,6 +105,12 @@ describe('reports', () => {
     expect(text).toMatch(/^[\r\n\x20-\x7e]*$/)
     expect(text).toContain('Final-Recipient: utf-8; j\\x{F5}\\x{2B}a@j\\x{F5}geva.test\r\n')
     expect(readBounce(message)?.recipients).toMatchObject([{ address, status: '5.1.1' }])
+  })
+
+  test('the code that a host said stands there once', () => {
+    const response = '550 5.1.1 nobody'
+    const text = composeReport({ ...report, recipients: [{ ...recipient, status: 550, response }] }).toString()
+    expect(text).toContain('Diagnostic-Code: smtp; 550 5.1.1 nobody\r\n')
   })
 
   test('a server cannot write lines of its own into one', () => {
