@@ -158,7 +158,10 @@ export class Submission {
     }
   }
 
-  /** To whoever is here at once, to all others, later, and to those whose delivery is to be reported through the queue. */
+  /**
+   * To whoever is here at once, to all others, later, and to those whose delivery is to be reported through the queue. What one of
+   * these cannot take now goes through it as well, where somebody else has the message: nobody is to send it again for his sake.
+   */
   async #send(user: User, received: Received, envelope: SubmissionEnvelope): Promise<DeliveryResult[]> {
     const { recipients, from, release, notice } = envelope
     const direct = ({ local, notice: wanted }: SubmissionRecipient) =>
@@ -174,12 +177,16 @@ export class Submission {
             ...{ from, recipients: local, source: 'submission', trust: 'ours', trace, transport },
             requireTls: notice.requireTls,
           })
-    const others = recipients.filter(one => direct(one).length === 0)
-    const away = others.length === 0 ? undefined : await this.#queue(user, received, envelope, others)
     let at = 0
-    return recipients.map(
-      one => (direct(one).length > 0 ? here[at++] : away) ?? { refused: new Fault('InternalError') },
-    )
+    const results = recipients.map(one => (direct(one).length > 0 ? here[at++] : undefined))
+    const others = recipients.filter((_, index) => results[index] === undefined)
+    const shared = others.length > 0 || here.some(result => 'stored' in result)
+    const queued = shared ? recipients.filter((_, index) => !('stored' in (results[index] ?? {}))) : []
+    const away = queued.length === 0 ? undefined : await this.#queue(user, received, envelope, queued)
+    return recipients.map((one, index) => {
+      const result = queued.includes(one) ? away : results[index]
+      return result ?? { refused: new Fault('InternalError') }
+    })
   }
 
   async #queue(

@@ -128,6 +128,27 @@ describe('the sender', () => {
   })
 })
 
+test('what one recipient here cannot take now is tried again, and nobody has to send it again for the others', async () => {
+  const user = await service.user('whole')
+  const form = { address: 'desk@example.com', targets: ['desk@far.test'], forwards: 1 }
+  expect((await service.call('POST', '/addresses/forwarded', form)).status).toBe(200)
+  const send = (to: readonly string[]) => submit('whole', { from: '<whole@example.com>', to })
+  expect(await send(['<desk@example.com>'])).toMatch(/^250/)
+  const before = sink.messages.length
+  // Alone it is refused, with others it waits.
+  expect(await send(['<desk@example.com>'])).toMatch(/^4/)
+  expect(await send(['<desk@example.com>', '<far@far.test>', '<whole@example.com>'])).toMatch(/^250/)
+  const [{ queueId }] = (await service.call('GET', `/outbound/messages?user=${user}`)).body.results
+  const found = async () => (await service.call('GET', `/outbound/messages/${queueId}`)).body.targets
+  await expect.poll(found).toMatchObject([
+    { value: 'desk@example.com', state: 'waiting' },
+    { value: 'far@far.test', state: 'delivered' },
+  ])
+  expect(sink.messages.slice(before).filter(({ to }) => to.includes('far@far.test'))).toHaveLength(1)
+  expect(await inboxOf(user)).toHaveLength(1)
+  await service.call('DELETE', `/outbound/messages/${queueId}`)
+})
+
 describe('what the sender hears', () => {
   test('is offered to those who log in alone', async () => {
     await service.user('asker')
