@@ -7,7 +7,7 @@
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { isClear, maskUrl } from '#lib/secret/url-secret.ts'
-import { domainToAscii, isAddress, splitAddress } from '#mail/address/address.ts'
+import { domainOf, isAddress } from '#mail/address/address.ts'
 import { bodyAdd } from '#store/bodies/writes.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
@@ -29,6 +29,7 @@ import {
   type TargetRow,
   targetState,
 } from '#store/sending/outbound.ts'
+import { outboundLanes } from '#store/sending/outbound-waiting.ts'
 import { findPause } from '#store/sending/pause.ts'
 import type { DirectoryCommand } from '../admin/directory.ts'
 import type { ActorSystem, UserHandle } from '../kernel/system.ts'
@@ -85,7 +86,7 @@ export function queue(turn: QueueTurn, outgoing: Outgoing): Queued {
       created: turn.now,
       options: sendTime ? { ...options, notBefore: sendTime } : options,
       due: Math.max(turn.now, sendTime ?? 0),
-      targets: outgoing.targets.map(target => ({ ...target, destination: destinationOf(target) })),
+      targets: outgoing.targets.map(target => ({ ...target, destination: destinationOf(target, options.relay) })),
     },
     300 + 120 * outgoing.targets.length,
   )
@@ -165,6 +166,10 @@ export const routeAnyOutgoing: DirectoryCommand<{ num: number; relay: string | n
     await requireWaiting(turn.read, num)
     const { relay: _, ...rest } = (await findOutbound(turn.read, num))?.options ?? {}
     turn.write(outboundOptions, { num, options: relay === null ? rest : { ...rest, relay } })
+    const lanes = (await listTargets(turn.read, num)).map(target => ({
+      ...{ message: num, seq: target.seq, destination: destinationOf(target, relay ?? undefined) },
+    }))
+    turn.write(outboundLanes, lanes)
     turn.write(outboundRetry, { message: num, at: turn.now })
     turn.wake()
   },
@@ -225,12 +230,13 @@ export function mailTargets(addresses: readonly string[]): OutgoingTarget[] {
   return [...new Set(addresses)].map(value => ({ kind: 'mail', value }))
 }
 
-/** Where a target leads; targets of one destination share connections and wait for each other. */
-function destinationOf({ kind, value }: OutgoingTarget): string {
-  if (kind !== 'mail') {
-    const url = new URL(value)
-    return `${url.protocol}//${url.host}`
-  }
-  const { domain } = splitAddress(value)
-  return domainToAscii(domain) || domain.toLowerCase()
+/**
+ * Where a target leads; targets of one destination share connections and wait for each other.
+ *
+ * @param relay of the account, which takes what goes to addresses: one that is out of reach holds up its own mail alone
+ */
+function destinationOf({ kind, value }: OutgoingTarget, relay = ''): string {
+  if (kind === 'mail' && relay === '') return domainOf(value)
+  const url = new URL(kind === 'mail' ? relay : value)
+  return `${url.protocol}//${url.host}`
 }

@@ -1,8 +1,8 @@
 // Whatever works or remembers by itself is seen in /metrics, and what is remembered of others has an end.
 
 import { expect, test } from 'vitest'
-import { DaneHosts } from '#jobs/relay/dane-hosts.ts'
-import { StsPolicies } from '#jobs/relay/sts-policies.ts'
+import { DaneHosts } from '#jobs/relay/proof/dane-hosts.ts'
+import { StsPolicies } from '#jobs/relay/proof/sts-policies.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { DnsAnswers } from '#mail/origin/dns-answers.ts'

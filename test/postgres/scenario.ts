@@ -244,6 +244,7 @@ export const scenario: readonly (readonly WrittenUnit[])[] = [
   [
     one(['outbound.retry', { message: 904, at: 77 }]),
     one(['outbound.hold', { message: 905 }]),
+    one(['outbound.lanes', [{ message: 905, seq: 1, destination: 'smtp://relay.test' }]]),
     one(['outbound.recover', { due: 2000 }]),
   ],
   [one(domain('bücher.kühl.example'), ['outbound.domains', null]), one(['sending_pause.end', { user: 'u1', at: 9 }])],

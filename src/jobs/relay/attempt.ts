@@ -75,7 +75,18 @@ export function unconnected(recipients: readonly Recipient[], last: MailFailed |
   if (failure === 'blocked') {
     return recipients.map(({ target }) => failed(target, failure, 550, '5.4.4 The host is not public'))
   }
-  return recipients.map(({ target }) => ({ ...unreached(target, failure, response, last?.status ?? null), ...at }))
+  // Who is not let in is so alone: others may log in there.
+  const reached = last?.login === true
+  return recipients.map(({ target }) => ({
+    ...{ ...unreached(target, failure, response, last?.status ?? null), reached },
+    ...at,
+  }))
+}
+
+/** The line broke when all was said: it may have arrived, so that it is not sent again at once. */
+export function doubted({ target }: Recipient, { failure }: MailFailed, host: string): Attempt {
+  const response = 'the host has all of the message, and did not say whether it keeps it'
+  return { target, outcome: 'retry', failure, status: null, response, host, reached: true }
 }
 
 /** What our own refusals mean to a sender. */

@@ -252,7 +252,9 @@ export class Destinations {
   }
 
   #destinationOf({ kind, destination }: Target): string {
-    return kind === 'mail' && this.#options.relay !== '' ? relayDestination : destination
+    // A relay of the account's own goes before that of the service.
+    const own = kind !== 'mail' || destination.includes('://')
+    return own || this.#options.relay === '' ? destination : relayDestination
   }
 
   #free(name: string, at: number): number {

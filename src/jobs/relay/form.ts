@@ -125,7 +125,8 @@ function basic(url: URL): string {
   return `Basic ${Buffer.from(text).toString('base64')}`
 }
 
-function decoded(text: string): string {
+/** A part of a URL as it is meant; as it stands where it is not encoded. */
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

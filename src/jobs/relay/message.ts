@@ -4,6 +4,7 @@
 // forwarded message loses its Bcc field, which its sender did not want to be seen. The signature is the domain's of From,
 // where From is known to be true: of what is written here, and of a forward of that.
 
+import { isAscii } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { limits } from '#lib/limits.ts'
 import { mailboxes, splitAddress } from '#mail/address/address.ts'
@@ -15,6 +16,7 @@ import { Header } from '#mail/header/header.ts'
 import { cutFields, fromField, mailboxField, rewriteHeader } from '#mail/header/rewrite.ts'
 import { wireHeader, wireLines } from '#mail/header/wire-form.ts'
 import { mailDate } from '#mail/made/dsn.ts'
+import { sevenBit } from '#mail/mime/seven-bit.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { readDetail, type StoredDetail } from '#store/mailboxes/outlines.ts'
@@ -29,12 +31,25 @@ export type FindSigningKeys = (domain: string) => Promise<readonly SigningKey[]>
 
 export interface OutgoingMessage {
   readonly size: number
+  /** Whether it has bytes beyond ASCII (RFC 6152). */
+  readonly eightBit: boolean
   readonly header: Header
   /** All of it, with CRLF line ends. */
   bytes(): Buffer | NodeJS.ReadableStream
   stream(): AsyncIterable<Buffer>
   /** Its first bytes. */
   start(length: number): Promise<Buffer>
+  /** The same in ASCII alone, signed as that; as it is where it is too large to be written anew. */
+  sevenBit(): Promise<OutgoingMessage>
+}
+
+interface Opening {
+  readonly hostname: string
+  readonly now: number
+  readonly findKeys: FindSigningKeys
+  /** Of rewritten senders; it seals what is sent on where the address that sends it on has no key. */
+  readonly srsDomain: string
+  readonly mark: string
 }
 
 /**
@@ -53,43 +68,50 @@ export async function openOutgoing(
   bodies: Bodies,
   message: Outbound,
   body: number,
-  how: {
-    readonly hostname: string
-    readonly now: number
-    readonly findKeys: FindSigningKeys
-    /** Of rewritten senders; it seals what is sent on where the address that sends it on has no key. */
-    readonly srsDomain: string
-    readonly mark: string
-  },
+  how: Opening,
 ): Promise<OutgoingMessage> {
   const opened = await bodies.open(body, false)
   const detail = (await readDetail(read, body)) as StoredDetail | undefined
   const headerSize = detail?.headerSize ?? 0
   const top = headerOf(message, await opened.read(0, headerSize))
-  const header = new Header(top)
   const whole = () => wireLines(joined(top, opened.stream(headerSize)))
-  const unsigned = { bytes: 0 }
+  const small = opened.size + top.length <= limits.body.wholeBytesMax
+  return sealed(message, new Header(top), small ? await collected(whole()) : whole, how)
+}
+
+/** A message with what is written on top of it when it leaves. */
+async function sealed(
+  message: Outbound,
+  header: Header,
+  content: Buffer | (() => AsyncIterable<Buffer>),
+  how: Opening,
+): Promise<OutgoingMessage> {
+  const inMemory = Buffer.isBuffer(content) ? content : null
+  const whole = Buffer.isBuffer(content) ? () => joined(content) : content
+  const unsigned = { bytes: 0, eightBit: false }
   const counted = () => counting(whole(), unsigned)
   const domain = signingDomain(message, header)
   const keys = domain === '' ? [] : await how.findKeys(domain)
-  const small = opened.size + top.length <= limits.body.wholeBytesMax
-  const inMemory = small ? await collected(counted()) : null
   const signature = keys.length === 0 ? '' : await signatures(inMemory ?? counted(), keys)
-  const seal = await sealOf(message, header, how, () =>
-    joined(Buffer.from(signature), inMemory === null ? counted() : [inMemory]),
-  )
+  const seal = await sealOf(message, header, how, () => joined(Buffer.from(signature), whole()))
   // The size is said before the message, so it is read once more where nobody signed it.
-  if (!small && unsigned.bytes === 0) for await (const _ of counted());
+  if (unsigned.bytes === 0) for await (const _ of counted());
   const trace = Buffer.from(traceLine(message, how.hostname, how.now, how.mark) + seal + signature)
   const complete = inMemory === null ? null : Buffer.concat([trace, inMemory])
   const stream = () => (complete === null ? joined(trace, whole()) : joined(complete))
-  return {
+  const outgoing: OutgoingMessage = {
     size: trace.length + unsigned.bytes,
+    eightBit: unsigned.eightBit,
     header,
     bytes: () => complete ?? Readable.from(stream(), { objectMode: false }),
     stream,
     start: length => firstBytes(stream(), length),
+    sevenBit: async () => {
+      if (inMemory === null) return { ...outgoing, eightBit: false }
+      return { ...(await sealed(message, header, sevenBit(inMemory), how)), eightBit: false }
+    },
   }
+  return outgoing
 }
 
 /** The seal of a message that is sent on, where this service looked at it when it came. */
@@ -127,10 +149,14 @@ async function* joined(first: Buffer, rest: AsyncIterable<Buffer> | Buffer[] = [
 }
 
 /** The same, counted from the first byte on. */
-async function* counting(pieces: AsyncIterable<Buffer>, count: { bytes: number }): AsyncGenerator<Buffer> {
+async function* counting(
+  pieces: AsyncIterable<Buffer>,
+  count: { bytes: number; eightBit: boolean },
+): AsyncGenerator<Buffer> {
   count.bytes = 0
   for await (const piece of pieces) {
     count.bytes += piece.length
+    count.eightBit ||= !isAscii(piece)
     yield piece
   }
 }

@@ -33,30 +33,19 @@ import { traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
 import { Loop } from '../loop.ts'
 import { sweepReturned } from '../returned/outcome.ts'
-import { markOf, returnPath } from '../returned/return-path.ts'
-import {
-  byFault,
-  byObstacle,
-  byRefusal,
-  bySent,
-  cameOf,
-  failed,
-  type Recipient,
-  traceAttempts,
-  unconnected,
-  unreached,
-} from './attempt.ts'
+import { markOf } from '../returned/return-path.ts'
+import { byFault, byObstacle, cameOf, failed, type Recipient, traceAttempts, unreached } from './attempt.ts'
 import { Destinations, type RelayItem } from './destinations.ts'
 import { postForm } from './form.ts'
 import { hereOf, isHere } from './here.ts'
 import { type FindSigningKeys, type OutgoingMessage, openOutgoing, traceLine } from './message.ts'
-import { byNotice, type WireNotice } from './notice.ts'
+import { StsPolicies } from './proof/sts-policies.ts'
 import { type Attempt, RelayResults } from './results.ts'
-import { demandOf, keywordOf, relayFor, wire } from './route.ts'
-import { NotConnected, RelaySessions } from './sessions.ts'
-import { MailFailed, type MailRoute, requireTlsMissing } from './smtp-client.ts'
-import { StsPolicies } from './sts-policies.ts'
+import { demandOf, relayFor, wire } from './route.ts'
+import { RelaySessions } from './sessions.ts'
+import { requireTlsMissing } from './smtp-client.ts'
 import { type TlsCounts, tell, tellFlaw, tellMissed } from './told.ts'
+import { Transactions } from './transactions.ts'
 import { Ways, type WaysOptions } from './ways.ts'
 
 export interface RelayOptions {
@@ -126,6 +115,7 @@ class Sender implements Relay {
   readonly #destinations: Destinations
   readonly #results: RelayResults
   readonly #sessions: RelaySessions
+  readonly #transactions: Transactions
   readonly #ways: Ways
   readonly #policies: StsPolicies
   #agent: Agent | undefined
@@ -145,6 +135,8 @@ class Sender implements Relay {
       tellFlaw(counts, policy, { mx, flaw, reason, local: '', remote: '' })
     this.#ways = new Ways({ ...options, names, policies: this.#policies, dane, flawed })
     this.#sessions = new RelaySessions(outward, (route, facts) => tell(options.counts, route, facts))
+    const broken = (target: Target, error: unknown) => this.#broken(target, error)
+    this.#transactions = new Transactions(this.#sessions, options.srs, broken)
     const here = options.away ? undefined : hereOf(read, options.srs.domain)
     const { settings } = options
     this.#destinations = new Destinations({ read, writer, settings, relay: options.away ? relay : '', here })
@@ -161,7 +153,10 @@ class Sender implements Relay {
         run: (item, signal) => traceAttempts(options.tracer, item.message, () => this.#run(item, signal)),
         next: () => this.#destinations.next(),
       },
-      { inFlightMax: limits.outbound.inFlightMax, log, metrics: options.metrics, duty: writer.duty },
+      {
+        ...{ inFlightMax: limits.outbound.inFlightMax, log, metrics: options.metrics, duty: writer.duty },
+        late: { afterMs: limits.outbound.lateMs, max: limits.outbound.lateMax },
+      },
     )
     this.#sweep = every(limits.outbound.sweepMs, () => void this.#forget())
   }
@@ -186,15 +181,15 @@ class Sender implements Relay {
       attempts = await this.#attempt(message, targets, signal)
     } catch (error) {
       if (signal.aborted) return []
-      const { log } = this.#options
-      if (!(error instanceof Fault)) log.error({ error, queueId: queueId(message.num) }, 'a message could not be sent')
-      attempts = targets.map(target => ({ target, ...byFault(error), reached: true }))
+      attempts = targets.map(target => this.#broken(target, error))
     } finally {
       this.#destinations.release(destination)
     }
     // Cut off by the end of the service: the next one goes on.
     if (signal.aborted && attempts.every(({ outcome }) => outcome === 'retry')) return []
-    this.#destinations.report(destination, cameOf(attempts))
+    const came = cameOf(attempts)
+    // What asks more of hosts than others do says nothing of them.
+    if (came !== 'unreached' || message.options.requireTls !== true) this.#destinations.report(destination, came)
     await this.#results.record(message, attempts, signal)
     return attempts
   }
@@ -207,8 +202,24 @@ class Sender implements Relay {
         attempts.push(await this.#deliverHere(message, target))
       } else far.push(target)
     }
-    if (far.length > 0) attempts.push(...(await this.#sendAway(message, far, signal)))
+    if (far.length > 0) attempts.push(...(await this.#part(far, () => this.#sendAway(message, far, signal))))
     return attempts
+  }
+
+  /** Something of ours broke. */
+  #broken(target: Target, error: unknown): Attempt {
+    const { log } = this.#options
+    if (!(error instanceof Fault)) log.error({ error, queueId: queueId(target.message) }, 'a message could not be sent')
+    return { target, ...byFault(error), reached: true }
+  }
+
+  /** Sends to some of the targets; what breaks for them has no others repeated that have the message. */
+  async #part(targets: readonly Target[], send: () => Promise<Attempt[]>): Promise<Attempt[]> {
+    try {
+      return await send()
+    } catch (error) {
+      return targets.map(target => this.#broken(target, error))
+    }
   }
 
   async #deliverHere(message: Outbound, target: Target): Promise<Attempt> {
@@ -245,22 +256,20 @@ class Sender implements Relay {
     const opened = await openOutgoing(read, bodies, message, message.body ?? 0, how)
     const attempts: Attempt[] = []
     for (const target of targets.filter(({ kind }) => kind === 'http')) {
-      attempts.push(await this.#post(message, target, opened, signal))
+      attempts.push(...(await this.#part([target], async () => [await this.#post(message, target, opened, signal)])))
     }
     for (const target of targets.filter(({ kind }) => kind === 'relay')) {
       const to = message.options.forwardedFor ?? ''
-      attempts.push(
-        ...(await this.#submit(
-          message,
-          [{ target, to }],
-          [relayFor(message, await secrets.open(target.value), this.#options)],
-          opened,
-          signal,
-        )),
-      )
+      const submit = async () => {
+        const way = relayFor(message, await secrets.open(target.value), this.#options)
+        return this.#transactions.send(message, [{ target, to }], [way], opened, signal)
+      }
+      attempts.push(...(await this.#part([target], submit)))
     }
-    const mail = targets.filter(({ kind }) => kind === 'mail').map(target => ({ target, to: wire(target.value) }))
-    if (mail.length > 0) attempts.push(...(await this.#submitMail(message, mail, opened, signal)))
+    const mail = targets.filter(({ kind }) => kind === 'mail')
+    const people = mail.map(target => ({ target, to: wire(target.value) }))
+    if (mail.length > 0)
+      attempts.push(...(await this.#part(mail, () => this.#submitMail(message, people, opened, signal))))
     return attempts
   }
 
@@ -309,74 +318,22 @@ class Sender implements Relay {
     const { options } = message
     const relay = options.relay === undefined ? this.#options.relay : await this.#options.secrets.open(options.relay)
     if (relay !== '')
-      return this.#submit(message, recipients, [relayFor(message, relay, this.#options)], opened, signal)
+      return this.#transactions.send(message, recipients, [relayFor(message, relay, this.#options)], opened, signal)
     const domain = domainToAscii(splitAddress(recipients[0]?.to ?? '').domain)
     try {
       const { ways, obstacle } = await this.#ways.to(domain, demandOf(options, opened.header))
       const hindered = ({ target }: Pick<Recipient, 'target'>) => byObstacle(target, obstacle)
       if (ways.length === 0) return recipients.map(hindered)
-      const attempts = await this.#submit(message, recipients, ways, opened, signal)
+      const attempts = await this.#transactions.send(message, recipients, ways, opened, signal)
       // A host that is out of reach for now may keep what the others do not.
       const passes = ({ response, failure }: Attempt) => response === requireTlsMissing || failure === 'blocked'
       return attempts.map(one => (obstacle.startsWith('4') && passes(one) ? hindered(one) : one))
     } catch (error) {
       if (error instanceof NoMailHost)
         return recipients.map(({ target }) => failed(target, 'unresolved', error.status, error.message))
-      if (error instanceof MailFailed || error instanceof Fault) throw error
+      if (error instanceof Fault) throw error
       return recipients.map(({ target }) => unreached(target, 'unresolved', 'the domain could not be looked up'))
     }
-  }
-
-  async #submit(
-    message: Outbound,
-    recipients: readonly Recipient[],
-    ways: readonly MailRoute[],
-    opened: OutgoingMessage,
-    signal: AbortSignal,
-  ): Promise<Attempt[]> {
-    const attempts: Attempt[] = []
-    for (const { recipients: same, dsn } of byNotice(message, recipients)) {
-      attempts.push(...(await this.#transact(message, { recipients: same, dsn }, ways, opened, signal)))
-    }
-    return attempts
-  }
-
-  async #transact(
-    message: Outbound,
-    { recipients, dsn }: { readonly recipients: readonly Recipient[]; readonly dsn: WireNotice | undefined },
-    ways: readonly MailRoute[],
-    opened: OutgoingMessage,
-    signal: AbortSignal,
-  ): Promise<Attempt[]> {
-    const to = recipients.map(recipient => recipient.to)
-    const requireTls = keywordOf(message)
-    const envelope = {
-      from: wire(returnPath(message, this.#options.srs)),
-      to,
-      size: opened.size,
-      ...(dsn && { dsn }),
-      ...requireTls,
-    }
-    let unfit = 0
-    let last: MailFailed | undefined
-    let at: string | undefined
-    for (const route of ways) {
-      try {
-        const sent = await this.#sessions.send(route, envelope, () => opened.bytes(), signal)
-        return recipients.map(recipient => bySent(recipient, sent, route.host))
-      } catch (error) {
-        const failure = error instanceof NotConnected ? error.failed : error
-        if (!(failure instanceof MailFailed)) throw error
-        if (failure === error && failure.status !== null)
-          return recipients.map(recipient => byRefusal(recipient, failure, route.host))
-        // That one leads inside ends nothing while another is out of reach for now.
-        if (last === undefined || failure.failure !== 'blocked') [last, at] = [failure, route.host]
-        if (failure.unfit) unfit += 1
-        if (signal.aborted) break
-      }
-    }
-    if (unfit === ways.length) return recipients.map(({ target }) => byObstacle(target, requireTlsMissing))
-    return unconnected(recipients, last, at)
   }
 
   async #forget(): Promise<void> {

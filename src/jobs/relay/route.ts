@@ -8,6 +8,7 @@ import { limits } from '#lib/limits.ts'
 import { domainToAscii, splitAddress } from '#mail/address/address.ts'
 import type { Header } from '#mail/header/header.ts'
 import type { Outbound, OutboundOptions } from '#store/sending/outbound.ts'
+import { decoded } from './form.ts'
 import type { MailEnvelope, MailRoute } from './smtp-client.ts'
 
 export interface RouteOptions {
@@ -38,7 +39,7 @@ function relayRoute(text: string, options: RouteOptions): MailRoute {
   const { hostname, ca } = options
   const url = new URL(text)
   const implicit = url.protocol === 'smtps:'
-  const auth = { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
+  const auth = { user: decoded(url.username), pass: decoded(url.password) }
   const { connectMs, replyMs: idleMs } = limits.outbound
   return {
     host: url.hostname,

@@ -68,8 +68,10 @@ export class RelaySessions {
       try {
         return await this.#transact(key, kept, envelope, message, signal)
       } catch (error) {
-        // The other side may have closed while nobody used it; only an answer says otherwise.
-        if (!(error instanceof MailFailed) || error.status !== null || error.unfit || signal.aborted) throw error
+        // The other side may have closed while nobody used it; an answer says otherwise, and a message that was sent may have arrived.
+        const dead =
+          error instanceof MailFailed && error.status === null && !error.unfit && !error.asciiOnly && !error.doubtful
+        if (!dead || signal.aborted) throw error
       }
     }
     return this.#transact(key, await this.#reach(route, signal), envelope, message, signal)

@@ -4,12 +4,14 @@
 // step has its time, a reply its size. Credentials are sent over TLS only, except to this machine itself. What went wrong
 // is a word of the closed set, with the server's code and text where it answered.
 
+import { Readable } from 'node:stream'
 import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { now } from '#lib/clock.ts'
 import { smtpConnection } from '#lib/process/lazy.ts'
 import { type Outward, type OutwardFailure, outwardFailure, type Socket } from '#net/outward/outward.ts'
 import { proveChain, type TlsaRecord } from '#net/tls/dane.ts'
 import { certificateFlaw, shownChain, type TlsFlaw, tlsFlawOf } from '#net/tls/peer.ts'
+import { type Offers, offersIn, sayable } from './sayable.ts'
 
 export interface MailRoute {
   /** Name or literal address; also the name a certificate must have. */
@@ -74,6 +76,8 @@ export interface MailEnvelope {
   readonly from: string
   readonly to: readonly string[]
   readonly size?: number
+  /** The message has bytes beyond ASCII, and goes to hosts that take such (RFC 6152). */
+  readonly eightBit?: boolean
   /** What its sender wants to hear; left out where the server does not know of such (RFC 3461). */
   readonly dsn?: SMTPConnection.DSNOptions
   /** REQUIRETLS (RFC 8689): `offered` sends to a host that does not offer it, too, without. The route has to prove the host. */
@@ -107,15 +111,21 @@ export class MailFailed extends Error {
   readonly unfit: boolean
   /** Of the session that was not made. */
   readonly facts: SessionFacts
+  /** All of the message was sent, and no answer came: it may have arrived (RFC 1047). */
+  readonly doubtful: boolean
+  /** The host takes ASCII alone, and was told nothing yet. */
+  readonly asciiOnly: boolean
+  /** Whoever we logged in as is not let in; others may be. */
+  readonly login: boolean
 
-  /** @param handshake whether it came about while TLS was turned on */
+  /** @param at `handshake` while TLS was turned on, `end` when nothing of the message was left to send */
   constructor(
     error: unknown,
     ends: Pick<SessionFacts, 'local' | 'remote'> = { local: '', remote: '' },
-    handshake = false,
+    at?: 'handshake' | 'end' | false,
   ) {
     const found = error instanceof Unproven ? error.flaw : tlsFlawOf(error)
-    const flaw = found ?? (handshake ? 'validation-failure' : undefined)
+    const flaw = found ?? (at === 'handshake' ? 'validation-failure' : undefined)
     const { responseCode, response, rejectedErrors, message } = error as Partial<SmtpError> & { message?: string }
     super(message ?? 'the message was not sent', { cause: error })
     this.unfit = error instanceof Unfit
@@ -123,7 +133,10 @@ export class MailFailed extends Error {
     this.failure = flaw !== undefined || this.unfit ? 'tls' : this.status === null ? failureOf(error) : 'rejected'
     this.response = (response ?? (flaw === undefined ? '' : `4.7.5 ${flaw}`)).slice(0, responseLengthMax)
     this.facts = { ...ends, reason: this.message.slice(0, responseLengthMax), ...(flaw !== undefined && { flaw }) }
-    this.refused = (rejectedErrors ?? []).map(refusedRecipient)
+    this.refused = (rejectedErrors ?? []).map(refusedOne)
+    this.doubtful = at === 'end' && this.status === null
+    this.asciiOnly = error instanceof AsciiOnly
+    this.login = (error as { code?: unknown }).code === 'EAUTH'
   }
 }
 
@@ -136,6 +149,9 @@ class Unproven extends Error {
     this.flaw = flaw
   }
 }
+
+/** The host does not offer 8BITMIME. */
+class AsciiOnly extends Error {}
 
 /** The host does not offer REQUIRETLS. */
 class Unfit extends Error {
@@ -162,6 +178,7 @@ export class MailSession {
   readonly #signal: AbortSignal
   #reports = false
   #requiresTls = false
+  #offers: Offers = { utf8: false, eightBit: false, sizeMax: 0 }
   #security: Security = 'plain'
   /** What it was like when it was made. */
   facts: SessionFacts = { reason: '', local: '', remote: '' }
@@ -205,6 +222,7 @@ export class MailSession {
       const flaw = looked(route, session.#connection)
       session.facts = { ...ends, reason: '', ...(flaw !== undefined && { flaw }) }
       const offers = String(session.#connection.lastServerResponse)
+      session.#offers = offersIn(offers)
       session.#reports = /^250[- ]DSN\b/im.test(offers)
       session.#requiresTls = session.#connection.secure && /^250[- ]REQUIRETLS *\r?$/im.test(offers)
       const { auth } = route
@@ -216,7 +234,7 @@ export class MailSession {
     } catch (error) {
       const { upgrading } = session.#connection as unknown as { readonly upgrading: boolean }
       session.close()
-      throw new MailFailed(error, ends, upgrading)
+      throw new MailFailed(error, ends, upgrading && 'handshake')
     }
   }
 
@@ -231,24 +249,31 @@ export class MailSession {
    * @throws MailFailed; a failure without status after the message was sent means nobody knows whether it arrived
    */
   async send(envelope: MailEnvelope, message: Buffer | NodeJS.ReadableStream): Promise<MailSent> {
+    const source = Buffer.isBuffer(message)
+      ? Readable.from(pieces(message), { objectMode: false })
+      : (message as Readable)
     try {
-      const { from, to, size, dsn, requireTls } = envelope
+      const { from, size, dsn, requireTls, eightBit: use8BitMime = false } = envelope
       if (requireTls === 'always' && !this.#requiresTls) throw new Unfit('the host does not offer REQUIRETLS')
+      const { to, unsaid } = sayable(envelope, this.#offers)
+      if (use8BitMime && !this.#offers.eightBit) throw new AsciiOnly('the host does not offer 8BITMIME')
       const requireTLSExtensionEnabled = requireTls !== undefined && this.#requiresTls
       const info = await this.#step<SMTPConnection.SentMessageInfo>(done => {
         const sender = from === '' ? (false as const) : from
         const form = {
-          ...{ from: sender, to: [...to], requireTLSExtensionEnabled },
+          ...{ from: sender, to: [...to], requireTLSExtensionEnabled, use8BitMime },
           ...(size !== undefined && { size }),
           ...(dsn && { dsn }),
         }
-        this.#connection.send(form, message as Buffer, (error, result) => done(error, result))
+        this.#connection.send(form, source, (error, result) => done(error, result))
       })
-      const refused = ((info.rejectedErrors ?? []) as Partial<SmtpError>[]).map(refusedRecipient)
+      const refused = [...unsaid, ...((info.rejectedErrors ?? []) as Partial<SmtpError>[])].map(refusedOne)
       const response = String(info.response).slice(0, responseLengthMax)
       return { accepted: info.accepted, refused, response, reports: this.#reports, security: this.#security }
     } catch (error) {
-      throw new MailFailed(error)
+      throw new MailFailed(error, undefined, source.readableEnded && 'end')
+    } finally {
+      source.destroy()
     }
   }
 
@@ -283,6 +308,13 @@ export class MailSession {
     this.#connection.close()
   }
 }
+
+/** No more at once than goes over the line, so that it is known how much went. */
+function* pieces(message: Buffer): Generator<Buffer> {
+  for (let at = 0; at < message.length; at += pieceBytes) yield message.subarray(at, at + pieceBytes)
+}
+
+const pieceBytes = 64 * 1024
 
 /** What the session is secured by. @throws Unproven where the host must be proven and is not */
 function securityOf({ tls, dane, policy, auth }: MailRoute, connection: SMTPConnection): Security {
@@ -348,7 +380,7 @@ function failureOf(error: unknown): OutwardFailure {
   return code === 'ECONNECTION' || code === 'ESOCKET' ? 'reset' : outwardFailure(error)
 }
 
-function refusedRecipient(error: Partial<SmtpError>): RefusedRecipient {
+function refusedOne(error: Partial<SmtpError>): RefusedRecipient {
   const response = (error.response ?? '').slice(0, responseLengthMax)
   return { recipient: error.recipient ?? '', code: error.responseCode ?? 550, response }
 }

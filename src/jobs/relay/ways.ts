@@ -11,10 +11,10 @@ import { tlsaText } from '#net/tls/dane.ts'
 import { namesHost } from '#net/tls/mta-sts.ts'
 import type { TlsFlaw } from '#net/tls/peer.ts'
 import type { StsPolicyRow } from '#store/sending/sts-policy.ts'
-import { DaneHosts, ProofUnknown } from './dane-hosts.ts'
+import { DaneHosts, ProofUnknown } from './proof/dane-hosts.ts'
+import type { StsPolicies } from './proof/sts-policies.ts'
 import { type Demand, hostRoute, type RouteOptions } from './route.ts'
 import { type DomainPolicy, type MailRoute, requireTlsMissing } from './smtp-client.ts'
-import type { StsPolicies } from './sts-policies.ts'
 
 export interface WaysOptions extends RouteOptions {
   readonly names: Names

@@ -37,7 +37,7 @@ import {
 import { suppressionKey } from '#store/sending/suppression.ts'
 import type { TaskRun, Tasks } from '../tasks/tasks.ts'
 import { gone, type Said, shownTarget, troubleOperations, troublesOf } from './outcome.ts'
-import { anyDestination } from './return-path.ts'
+import { anyDestination, placeOf } from './return-path.ts'
 
 export interface BounceReadingDeps {
   readonly read: Reader
@@ -112,7 +112,7 @@ async function aboutWhich({ read, secret }: BounceReadingDeps, returned: Returne
     if (message === undefined || message.user === null || !users.includes(message.user)) continue
     const targets = await listTargets(read, message.num)
     const whole = targets.length === 1 && isReturnMark(secret, mark, anyDestination)
-    const proven = targets.filter(({ destination }) => whole || isReturnMark(secret, mark, destination))
+    const proven = targets.filter(target => whole || isReturnMark(secret, mark, placeOf(target)))
     if (proven.length > 0) return { message, targets, proven } satisfies About
   }
   if (bounce.messageId === '') return undefined

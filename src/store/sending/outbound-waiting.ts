@@ -1,8 +1,9 @@
-// What of the outbound queue is due, and when the next of it is.
+// What of the outbound queue is due, when the next of it is, and another way for it.
 //
 // Reads are by the index of what waits, and bounded by the caller.
 
 import type { Reader } from '../engine/reader.ts'
+import { defineWrite } from '../engine/write.ts'
 import { type Target, targets } from './outbound.ts'
 
 /** Targets that are due at `at`, the longest waiting first, whoever of them is being sent left out. */
@@ -52,3 +53,12 @@ export async function nextOfDestination(read: Reader, destination: string): Prom
   const text = 'SELECT min(due) AS due FROM outbound_target WHERE state < 2 AND lane = ?'
   return (await read.one<{ due: number | null }>(text, destination))?.due ?? null
 }
+
+/** Has targets that are not done wait for another destination. */
+export const outboundLanes = defineWrite<readonly Pick<Target, 'message' | 'seq' | 'destination'>[]>(
+  'outbound.lanes',
+  (sql, rows) => {
+    const move = sql('UPDATE outbound_target SET lane = ? WHERE message = ? AND seq = ? AND state < 2')
+    for (const { message, seq, destination } of rows) move.run(destination, message, seq)
+  },
+)

@@ -137,6 +137,17 @@ test.each(['a@deaf.test', 'a@unproven.org'])('%s gets nothing, and the sender th
   expect(cameTo(sink, address) ?? cameTo(deaf, address)).toBeUndefined()
 })
 
+test('that no host proves itself for it holds up no other mail', async () => {
+  // Its hosts are proven and have no TLSA records, its certificate is of nobody.
+  dns.records.set('MX selfmade.test', ['10 mx.selfmade.test'])
+  dns.records.set('A mx.selfmade.test', ['127.0.0.1'])
+  await submit('<anna@example.com> REQUIRETLS', 'a@selfmade.test')
+  const newest = async () => (await service.call('GET', '/outbound/messages?limit=1')).body.results[0]
+  await expect.poll(newest).toMatchObject({ attempts: 1, sending: 0, failure: 'tls' })
+  await submit('<anna@example.com>', 'plain@selfmade.test')
+  await expect.poll(() => sink.messages.some(({ to }) => to.includes('plain@selfmade.test'))).toBe(true)
+})
+
 test('what is forwarded carries it on, by an account and by an address', async () => {
   await carry(await secured('smtp'), '<anna@example.com> REQUIRETLS', 'bert@example.com')
   expect(await arrived(sink, 'b@kept.test')).toMatchObject({ requireTls: true })

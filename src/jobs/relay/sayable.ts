@@ -1,0 +1,77 @@
+// What cannot be said to a host, known from what it offers before anything is said: an address for which it has no words, and a
+// message that is larger than it takes. Refused here as it would refuse it, for good, so that nothing is tried for days, and no other
+// recipient suffers for it.
+
+/** What a host offers in its EHLO. */
+export interface Offers {
+  /** SMTPUTF8 (RFC 6531). */
+  readonly utf8: boolean
+  /** 8BITMIME (RFC 6152). */
+  readonly eightBit: boolean
+  /** Bytes of the largest message (RFC 1870); 0 where it does not say. */
+  readonly sizeMax: number
+}
+
+/** As the library gives what a server refused. */
+interface Refusal {
+  readonly responseCode: number
+  readonly response: string
+}
+
+interface Envelope {
+  readonly from: string
+  readonly to: readonly string[]
+  readonly size?: number
+}
+
+/** The host can be told nothing of it. */
+class Unsayable extends Error implements Refusal {
+  readonly responseCode: number
+  readonly response: string
+  readonly rejectedErrors: readonly Refusal[]
+
+  constructor({ responseCode, response }: Refusal, rejectedErrors: readonly Refusal[] = []) {
+    super(response)
+    this.responseCode = responseCode
+    this.response = response
+    this.rejectedErrors = rejectedErrors
+  }
+}
+
+export function offersIn(reply: string): Offers {
+  const size = Number(/^250[- ]SIZE[ \t]+(\d{1,15})/im.exec(reply)?.[1] ?? 0)
+  const offers = (name: string) => new RegExp(`^250[- ]${name}\\b`, 'im').test(reply)
+  return { utf8: offers('SMTPUTF8'), eightBit: offers('8BITMIME'), sizeMax: size }
+}
+
+/** Whom the host can be told of, and of whom it cannot. @throws Unsayable where that is nobody, or the message is not for it */
+export function sayable({ from, to, size = 0 }: Envelope, offers: Offers) {
+  const { sizeMax } = offers
+  if (sizeMax > 0 && size > sizeMax) {
+    throw new Unsayable(refusal(552, `5.3.4 The host takes ${sizeMax} bytes, and the message has ${size}`))
+  }
+  const sender = refusedAddress(from, offers, '5.1.7')
+  if (sender !== undefined) throw new Unsayable(sender)
+  const said: string[] = []
+  const unsaid: (Refusal & { readonly recipient: string })[] = []
+  for (const recipient of to) {
+    const why = refusedAddress(recipient, offers, '5.1.3')
+    if (why === undefined) said.push(recipient)
+    else unsaid.push({ recipient, ...why })
+  }
+  const [first] = unsaid
+  if (first !== undefined && said.length === 0) throw new Unsayable(first, unsaid)
+  return { to: said, unsaid }
+}
+
+function refusedAddress(address: string, { utf8 }: Offers, odd: string): Refusal | undefined {
+  // The library writes no brackets within brackets, whoever quotes them.
+  if (/[\r\n<>]/.test(address)) return refusal(553, `${odd} The address holds what is not sent to other hosts`)
+  // RFC 6531 3.5.
+  if (!utf8 && /[^\0-\x7f]/.test(address)) return refusal(553, '5.6.7 The host takes addresses in ASCII alone')
+  return undefined
+}
+
+function refusal(responseCode: number, text: string): Refusal {
+  return { responseCode, response: `${responseCode} ${text}` }
+}

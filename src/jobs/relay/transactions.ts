@@ -1,0 +1,99 @@
+// A message in the hands of another server: host after host of a domain, or the relay, until one of them has answered.
+//
+// An answer ends it, whatever it is, and so does that a host has all of the message and is silent: who sends it to the next one at
+// once may have it delivered twice. Sessions are kept for the next message.
+
+import type { SrsKey } from '#mail/address/srs.ts'
+import type { Outbound, Target } from '#store/sending/outbound.ts'
+import { returnPath } from '../returned/return-path.ts'
+import { byObstacle, byRefusal, bySent, doubted, type Recipient, unconnected } from './attempt.ts'
+import type { OutgoingMessage } from './message.ts'
+import { byNotice, type WireNotice } from './notice.ts'
+import type { Attempt } from './results.ts'
+import { keywordOf, wire } from './route.ts'
+import { NotConnected, type RelaySessions } from './sessions.ts'
+import { type MailEnvelope, MailFailed, type MailRoute, type MailSent, requireTlsMissing } from './smtp-client.ts'
+
+export class Transactions {
+  readonly #sessions: RelaySessions
+  readonly #srs: SrsKey
+  readonly #broken: (target: Target, error: unknown) => Attempt
+
+  /** @param broken what becomes of a target for which something of ours broke */
+  constructor(sessions: RelaySessions, srs: SrsKey, broken: (target: Target, error: unknown) => Attempt) {
+    this.#sessions = sessions
+    this.#srs = srs
+    this.#broken = broken
+  }
+
+  /** One after the other where their senders want to hear different things; what goes wrong with one costs no other its result. */
+  async send(
+    message: Outbound,
+    recipients: readonly Recipient[],
+    ways: readonly MailRoute[],
+    opened: OutgoingMessage,
+    signal: AbortSignal,
+  ): Promise<Attempt[]> {
+    const attempts: Attempt[] = []
+    for (const { recipients: same, dsn } of byNotice(message, recipients)) {
+      const transacted = this.#transact(message, { recipients: same, dsn }, ways, opened, signal)
+      attempts.push(...(await transacted.catch(error => same.map(({ target }) => this.#broken(target, error)))))
+    }
+    return attempts
+  }
+
+  async #transact(
+    message: Outbound,
+    { recipients, dsn }: { readonly recipients: readonly Recipient[]; readonly dsn: WireNotice | undefined },
+    ways: readonly MailRoute[],
+    opened: OutgoingMessage,
+    signal: AbortSignal,
+  ): Promise<Attempt[]> {
+    const to = recipients.map(recipient => recipient.to)
+    const requireTls = keywordOf(message)
+    const from = wire(returnPath(message, this.#srs))
+    const envelope = { from, to, ...(dsn && { dsn }), ...requireTls }
+    let unfit = 0
+    let last: MailFailed | undefined
+    let at: string | undefined
+    for (const route of ways) {
+      try {
+        const sent = await this.#hand(route, envelope, opened, signal)
+        return recipients.map(recipient => bySent(recipient, sent, route.host))
+      } catch (error) {
+        const failure = error instanceof NotConnected ? error.failed : error
+        if (!(failure instanceof MailFailed)) throw error
+        if (failure === error && failure.status !== null)
+          return recipients.map(recipient => byRefusal(recipient, failure, route.host))
+        // What was in doubt once may go to the next host.
+        if (failure.doubtful && recipients.every(({ target }) => target.attempts <= 1))
+          return recipients.map(recipient => doubted(recipient, failure, route.host))
+        // That one leads inside ends nothing while another is out of reach for now.
+        if (last === undefined || failure.failure !== 'blocked') [last, at] = [failure, route.host]
+        if (failure.unfit) unfit += 1
+        if (signal.aborted) break
+      }
+    }
+    if (unfit === ways.length) return recipients.map(({ target }) => byObstacle(target, requireTlsMissing))
+    return unconnected(recipients, last, at)
+  }
+
+  /** Gives it to a host, in a form that this one takes. @throws as `RelaySessions.send` */
+  async #hand(
+    route: MailRoute,
+    envelope: MailEnvelope,
+    opened: OutgoingMessage,
+    signal: AbortSignal,
+  ): Promise<MailSent> {
+    const send = (form: OutgoingMessage) => {
+      const { size, eightBit } = form
+      return this.#sessions.send(route, { ...envelope, size, eightBit }, () => form.bytes(), signal)
+    }
+    try {
+      return await send(opened)
+    } catch (error) {
+      if (!(error instanceof MailFailed) || !error.asciiOnly) throw error
+      return await send(await opened.sevenBit())
+    }
+  }
+}

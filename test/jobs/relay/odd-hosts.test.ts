@@ -1,0 +1,332 @@
+// Hosts of other people that do what few expect, and that nothing follows from it for others.
+
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { decodeBody } from '#mail/mime/decode.ts'
+import { scanMime } from '#mail/mime/mime.ts'
+import type { Teal } from '#service'
+import { deliver, openLmtp } from '../../dialogue.ts'
+import { type NameServer, startNameServer } from '../../net/name-server.ts'
+import { Wire } from '../../net/wire.ts'
+import { accessTo, type Body, startOnEngine, threads } from '../../running.ts'
+import { type OddHost, startOddHost } from './odd-host.ts'
+
+let teal: Teal
+let dns: NameServer
+/** At 127.0.0.1 and 127.0.0.2. */
+let host: OddHost
+let other: OddHost
+let anna = ''
+const service = accessTo(() => teal)
+
+beforeAll(async () => {
+  dns = await startNameServer()
+  host = await startOddHost('127.0.0.1')
+  other = await startOddHost('127.0.0.2', host.port)
+  teal = await startOnEngine({
+    outbound: { port: host.port },
+    network: { allowPrivate: ['127.0.0.0/8'], dnsServers: [dns.address] },
+    smtp: { authenticate: false },
+    dkim: { automatic: false },
+    auth: { cleartext: 'always' },
+    threads,
+  })
+  await teal.core.settings.apply('const:sender:defer_times', '1h, 1h')
+  anna = await service.user('anna')
+})
+afterEach(async () => {
+  for (const one of [host, other]) one.behaveAgain()
+  expect(await teal.check()).toEqual([])
+})
+afterAll(async () => {
+  await teal.close()
+  await host.close()
+  await other.close()
+  await dns.close()
+})
+
+/** A message as whoever gets it reads it: its first text. */
+function readBack(raw: Buffer) {
+  const root = scanMime(raw)
+  let part = root
+  while (part.children[0] !== undefined) part = part.children[0]
+  const text = decodeBody(raw.subarray(part.headerEnd, part.bodyEnd), part.encoding).toString()
+  return { root, text }
+}
+
+let count = 0
+
+/** A domain of its own, whose hosts are at these addresses, the preferred one first. */
+function domain(...addresses: string[]): string {
+  count += 1
+  const name = `d${count}.test`
+  const hosts = addresses.map((_, at) => `${10 * (at + 1)} mx${at}.${name}`)
+  dns.records.set(`MX ${name}`, hosts)
+  for (const [at, address] of addresses.entries()) dns.records.set(`A mx${at}.${name}`, [address])
+  return name
+}
+
+async function submit(user: string, to: readonly string[], more: object = {}): Promise<string> {
+  const form = { to: to.map(address => ({ address })), subject: 'x', text: 'y', ...more }
+  const { status, body } = await service.call('POST', `/users/${user}/submit`, form)
+  expect({ status, body }).toMatchObject({ status: 200 })
+  return body.message.queueId
+}
+
+async function targets(id: string): Promise<Body[]> {
+  return (await service.call('GET', `/outbound/messages/${id}`)).body.targets
+}
+
+/** What became of a message, once every target was tried. */
+async function tried(id: string): Promise<Body[]> {
+  const over = ({ attempts, state }: Body) => attempts > 0 && state !== 'sending'
+  await expect.poll(async () => (await targets(id)).every(over), { timeout: 10_000 }).toBe(true)
+  return targets(id)
+}
+
+/** What is sent to a domain now goes now. */
+async function expectTaken(user: string, address: string): Promise<void> {
+  const id = await submit(user, [address])
+  await expect.poll(async () => (await targets(id))[0]?.state, { timeout: 5000 }).toBe('delivered')
+}
+
+async function bySubmission(from: string, to: readonly string[], message: string): Promise<string> {
+  const wire = await Wire.open(service.at('submission'))
+  await wire.reply()
+  await wire.ask('EHLO there')
+  const login = Buffer.from('\0anna\0secret of anna').toString('base64')
+  const replies = [await wire.ask(`AUTH PLAIN ${login}`), await wire.ask(`MAIL FROM:${from}`)]
+  for (const one of to) replies.push(await wire.ask(`RCPT TO:${one}`))
+  replies.push(await wire.ask('DATA'))
+  expect(replies.map(reply => reply[0])).toEqual(['2', '2', ...to.map(() => '2'), '3'])
+  wire.send(message)
+  const reply = await wire.line()
+  wire.close()
+  return reply
+}
+
+async function newest(): Promise<string> {
+  return (await service.call('GET', '/outbound/messages?pending=false&limit=1')).body.results[0].queueId
+}
+
+describe('a relay of an account', () => {
+  test('that is out of reach holds up no mail of others to the same domain', async () => {
+    const name = domain('127.0.0.1')
+    const bert = await service.user('bert', { mtaRelay: 'smtp://127.0.0.7:9' })
+    const id = await submit(bert, [`a@${name}`, `b@${domain('127.0.0.1')}`])
+    expect(await tried(id)).toMatchObject([
+      { state: 'waiting', failure: 'refused' },
+      { state: 'waiting', failure: 'refused' },
+    ])
+    await expectTaken(anna, `c@${name}`)
+    const { destinations } = (await service.call('GET', '/outbound')).body
+    expect(destinations).toContainEqual({ destination: 'smtp://127.0.0.7:9', waiting: 2 })
+    // By another way it goes at once, and may come back to the usual one.
+    const relay = `smtp://127.0.0.2:${host.port}`
+    expect((await service.call('POST', `/outbound/messages/${id}/route`, { relay })).status).toBe(200)
+    await expect.poll(async () => (await targets(id)).map(({ state }) => state)).toEqual(['delivered', 'delivered'])
+    expect(other.messages.at(-1)?.to).toHaveLength(2)
+  })
+
+  test('that does not let it in lets others in', async () => {
+    const right = Buffer.from('\0me\0right').toString('base64')
+    other.extensions = ['AUTH PLAIN']
+    other.answer = line =>
+      /^AUTH/.test(line) ? (line.endsWith(right) ? '235 come\r\n' : '535 5.7.8 no\r\n') : undefined
+    const relay = (password: string) => `smtp://me:${password}@127.0.0.2:${host.port}`
+    const cleo = await service.user('cleo', { mtaRelay: relay('wrong') })
+    const dora = await service.user('dora', { mtaRelay: relay('right') })
+    const name = domain('127.0.0.1')
+    expect(await tried(await submit(cleo, [`a@${name}`]))).toMatchObject([{ state: 'waiting', status: 535 }])
+    await expectTaken(dora, `b@${name}`)
+  })
+
+  test('that an account names without encoding its password gets each message once', async () => {
+    const odd = `smtp://127.0.0.2:${host.port}`
+    const eve = await service.user('eve', { targets: [odd, odd.replace('//', '//me:100%@')] })
+    other.extensions = ['AUTH PLAIN']
+    const lmtp = await openLmtp(service.at('lmtp'))
+    const message = Buffer.from('From: a@far.test\r\nSubject: twice\r\n\r\nx\r\n')
+    expect(await deliver(lmtp, 'a@far.test', ['eve@example.com'], message)).toEqual([expect.stringMatching(/^250/)])
+    lmtp.close()
+    const [first] = (await service.call('GET', `/outbound/messages?user=${eve}&pending=false`)).body.results
+    expect(await tried(first.queueId)).toMatchObject([{ state: 'delivered' }, { state: 'delivered' }])
+    const login = Buffer.from('\0me\x00100%').toString('base64')
+    expect(other.commands).toContain(`AUTH PLAIN ${login}`)
+  })
+})
+
+describe('what a host cannot be told', () => {
+  test('a message that is larger than it takes comes back at once, and the next one goes', async () => {
+    const name = domain('127.0.0.1')
+    host.extensions = ['SIZE 2000']
+    const id = await submit(anna, [`a@${name}`], { text: 'long '.repeat(1000) })
+    expect(await tried(id)).toMatchObject([
+      { state: 'failed', status: 552, response: expect.stringContaining('5.3.4 The host takes 2000 bytes') },
+    ])
+    await expectTaken(anna, `b@${name}`)
+  })
+
+  test('an address with brackets in its quotes fails alone', async () => {
+    const name = domain('127.0.0.1')
+    const to = [`<fine@${name}>`, `<"a<b>c"@${name}>`, `<"also fine"@${name}>`]
+    expect(await bySubmission('<anna@example.com>', to, 'From: anna@example.com\r\n\r\nx\r\n.\r\n')).toMatch(/^250/)
+    expect(await tried(await newest())).toMatchObject([
+      { state: 'delivered' },
+      { state: 'failed', status: 553, response: expect.stringContaining('5.1.3') },
+      { state: 'delivered' },
+    ])
+    await expectTaken(anna, `b@${name}`)
+  })
+
+  test('an address beyond ASCII is none for a host that does not say it takes such', async () => {
+    const name = domain('127.0.0.1')
+    host.extensions = ['8BITMIME']
+    expect(await tried(await submit(anna, [`grün@${name}`, `fine@${name}`]))).toMatchObject([
+      { state: 'failed', status: 553, response: expect.stringContaining('5.6.7') },
+      { state: 'delivered' },
+    ])
+    expect(host.messages.at(-1)?.to).toEqual([`<fine@${name}>`])
+    expect(host.commands.filter(line => /[^\0-\x7f]/.test(line))).toEqual([])
+    host.extensions = ['SMTPUTF8']
+    const capable = domain('127.0.0.1')
+    await expectTaken(anna, `grün@${capable}`)
+    expect(host.messages.at(-1)).toMatchObject({
+      from: expect.stringMatching(/ SMTPUTF8\b/),
+      to: [`<grün@${capable}>`],
+    })
+  })
+
+  test('a forward of whom no host can be told by his own address goes on under one that every host takes', async () => {
+    const name = domain('127.0.0.1')
+    const form = { address: 'odd@example.com', targets: [`x@${name}`] }
+    expect((await service.call('POST', '/addresses/forwarded', form)).status).toBe(200)
+    const senders = ['"a b<c>"@far.test', 'x@[192.0.2.1]', 'a..b@far.test']
+    for (const [at, from] of senders.entries()) {
+      const lmtp = await openLmtp(service.at('lmtp'))
+      const message = Buffer.from(`From: a@far.test\r\nSubject: ${at}\r\n\r\nx\r\n`)
+      expect(await deliver(lmtp, from, ['odd@example.com'], message)).toEqual([expect.stringMatching(/^250/)])
+      lmtp.close()
+      await expect.poll(() => host.messages.at(-1)?.raw.toString()).toContain(`Subject: ${at}\r\n`)
+      expect(host.messages.at(-1)?.from).toMatch(/^<SRS0=[a-z2-7]{8}=[a-z2-7]+=[\w.~-]+=[\w.=-]+@[\w.-]+>/)
+    }
+  })
+})
+
+test('8BITMIME is said where there is something to say, and only to who knows it', async () => {
+  const name = domain('127.0.0.1')
+  const send = (text: string) => {
+    const message = `From: anna@example.com\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n${text}\r\n.\r\n`
+    return bySubmission('<anna@example.com>', [`<a@${name}>`], message)
+  }
+  for (const [text, says] of [
+    ['grün', true],
+    ['green', false],
+  ] as const) {
+    await send(text)
+    await expect.poll(() => host.messages.at(-1)?.raw.toString()).toContain(text)
+    expect(host.messages.at(-1)?.from.includes('BODY=8BITMIME')).toBe(says)
+  }
+})
+
+test('a message beyond ASCII is written anew for a host that takes ASCII alone, and signed as that', async () => {
+  const key = await service.call('POST', '/dkim', { domain: 'example.com', selector: 's' })
+  expect(key.body).toMatchObject({ success: true })
+  const record = key.body.dnsTxt.value as string
+  host.extensions = []
+  const bodies = {
+    plain: [
+      'Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\ngrün = so grün \r\n',
+      'gr=C3=BCn =3D so gr=C3=BCn=20\r\n',
+    ],
+    none: ['\r\ngrün\r\n', 'gr=C3=BCn\r\n'],
+    parts: [
+      'Content-Type: multipart/mixed; boundary=b\r\nContent-Transfer-Encoding: 8bit\r\n\r\n--b\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<p>grün</p>\r\n--b\r\nContent-Type: application/x\r\nContent-Transfer-Encoding: binary\r\n\r\n\u00fc\r\n--b\r\n\r\nplain = plain\r\n--b--\r\n',
+      '--b\r\n\r\nplain = plain\r\n--b--\r\n',
+    ],
+  }
+  for (const [name, [content = '', wanted = '']] of Object.entries(bodies)) {
+    const to = `${name}@${domain('127.0.0.1')}`
+    expect(
+      await bySubmission('<anna@example.com> BODY=8BITMIME', [`<${to}>`], `From: anna@example.com\r\n${content}.\r\n`),
+    ).toMatch(/^250/)
+    await expect.poll(() => host.messages.at(-1)?.to).toEqual([`<${to}>`])
+    const raw = host.messages.at(-1)?.raw ?? Buffer.alloc(0)
+    expect(raw.toString('latin1')).toMatch(/^[\0-\x7f]*$/)
+    expect(raw.toString()).toContain(wanted)
+    const { results } = await dkimVerify(raw, { resolver: async () => [[record]] })
+    expect(results.map(({ status }) => status.result)).toEqual(['pass'])
+    const { root, text } = readBack(raw)
+    expect(root.header.rawAll('mime-version')).toHaveLength(1)
+    expect(text).toContain(name === 'parts' ? '<p>grün</p>' : 'grün')
+  }
+  await service.call('DELETE', `/dkim/${key.body.id}`)
+})
+
+const breaksOff: OddHost['answer'] = (line, socket) => {
+  if (line !== '.') return undefined
+  socket.destroy()
+  return null
+}
+
+describe('a host that takes a message and breaks off', () => {
+  test('gets it again later, and no other host at once', async () => {
+    const name = domain('127.0.0.1', '127.0.0.2')
+    const before = other.messages.length
+    host.answer = breaksOff
+    const id = await submit(anna, [`a@${name}`])
+    expect(await tried(id)).toMatchObject([{ state: 'waiting', attempts: 1, failure: 'reset' }])
+    expect(other.messages).toHaveLength(before)
+    // Whoever does so each time has another host of the domain tried.
+    await service.call('POST', `/outbound/messages/${id}/retry`)
+    await expect.poll(async () => (await targets(id))[0]?.state).toBe('delivered')
+    expect(other.messages).toHaveLength(before + 1)
+  })
+
+  test('does so too in a session that was used before', async () => {
+    const name = domain('127.0.0.1')
+    await expectTaken(anna, `a@${name}`)
+    const before = host.messages.length
+    host.answer = breaksOff
+    expect(await tried(await submit(anna, [`b@${name}`]))).toMatchObject([{ state: 'waiting', attempts: 1 }])
+    expect(host.messages).toHaveLength(before + 1)
+    host.behaveAgain()
+    await expectTaken(anna, `c@${name}`)
+  })
+
+  test('in the midst of it is followed by the next host at once', async () => {
+    const name = domain('127.0.0.1', '127.0.0.2')
+    const before = other.messages.length
+    host.answer = (line, socket) => {
+      if (line !== 'DATA') return undefined
+      // More than fits on the way.
+      socket.write('354 go on\r\n')
+      socket.pause()
+      setTimeout(() => socket.destroy(), 200)
+      return null
+    }
+    const text = `${'x'.repeat(70)}\r\n`.repeat(350_000)
+    await bySubmission('<anna@example.com>', [`<a@${name}>`], `From: anna@example.com\r\n\r\n${text}.\r\n`)
+    await expect.poll(() => other.messages.length, { timeout: 20_000 }).toBe(before + 1)
+  })
+})
+
+describe('a domain', () => {
+  test('that has neither a mail host nor an address is none', async () => {
+    count += 1
+    const name = `d${count}.test`
+    dns.texts.set(name, ['v=spf1 -all'])
+    const id = await submit(anna, [`a@${name}`])
+    expect(await tried(id)).toMatchObject([
+      { state: 'failed', status: 550, response: expect.stringContaining('5.4.4') },
+    ])
+  })
+
+  test('whose address nobody can say for now waits', async () => {
+    count += 1
+    const name = `d${count}.test`
+    dns.texts.set(name, ['v=spf1 -all'])
+    dns.bogus.add(`A ${name}`)
+    expect(await tried(await submit(anna, [`a@${name}`]))).toMatchObject([{ state: 'waiting', failure: 'unresolved' }])
+  })
+})
