@@ -32,16 +32,18 @@ function find(): string {
     path.dirname(process.execPath),
     os.tmpdir(),
   ]
-  let reason = 'no folder to try'
+  const reasons: string[] = []
   for (const root of roots) {
     if (!root || !path.isAbsolute(root)) continue
     try {
       return fill(path.join(root, `teal-${build}`))
     } catch (error) {
-      reason = `${root}: ${error instanceof Error ? error.message : error}`
+      reasons.push(`${root}: ${error instanceof Error ? error.message : error}`)
     }
   }
-  process.stderr.write(`teal: found no folder for its files (${reason})\n`)
+  const text =
+    'found no folder for its files: name one in XDG_CACHE_HOME that this user may write to and run programs from'
+  process.stderr.write(`teal: ${text} (${reasons.join('; ') || 'none to try'})\n`)
   process.exit(1)
 }
 

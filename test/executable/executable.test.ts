@@ -8,6 +8,7 @@ import {
   chownSync,
   copyFileSync,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -184,6 +185,23 @@ describe('the executable', () => {
     truncateSync(join(folder, 'whole'), 0)
     rmSync(join(folder, 'main.cjs'))
     expect((await ended(start(['--version']))).code).toBe(0)
+  })
+
+  test('says what to do where no folder takes its files', async () => {
+    const closed = join(root, 'closed')
+    mkdirSync(closed)
+    linkSync(teal, join(closed, 'teal'))
+    chmodSync(closed, 0o555)
+    const as = isRoot ? { uid: nobody, gid: nobody } : {}
+    const env = { XDG_CACHE_HOME: join(root, 'teal', 'none'), TMPDIR: join(root, 'teal', 'none') }
+    const child = spawn(join(closed, 'teal'), ['--version'], {
+      cwd: root,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...as,
+    })
+    const { code, err } = await ended(child)
+    expect([code, err]).toEqual([1, expect.stringMatching(/^teal: found no folder .* XDG_CACHE_HOME .*EACCES.*\n$/)])
   })
 
   test('stops when it is told to, and starts again with what it had', async () => {
