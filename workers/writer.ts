@@ -112,8 +112,13 @@ function start(handle: Handle, end: End, stay: () => void): void {
         continue
       }
       const batch = gather(message, inbox)
-      const reply = commit(handle, sql, stale, batch)
-      end.reply(batch.upTo, { value: touched.size === 0 ? reply : { ...reply, changed: [...touched] } })
+      const { failure: uncopied } = checkpoints
+      const reply: WriterReply = {
+        ...commit(handle, sql, stale, batch),
+        ...(touched.size > 0 && { changed: [...touched] }),
+        ...(uncopied !== undefined && { uncopied }),
+      }
+      end.reply(batch.upTo, { value: reply })
       touched.clear()
       commitDelay.committed(batch, reply.commitMs, monotonic(), arrivals)
       release(batch)
@@ -218,7 +223,7 @@ function apply(handle: Handle, sql: Sql, unit: WrittenUnit, tasks: Tasks): UnitF
     sql('RELEASE unit').run()
     const text = String((error as Error).message)
     if (error instanceof Refused) return { kind: 'refused', text, code: error.code }
-    const kind = failure !== undefined ? 'conflict' : isFull(error) ? 'full' : 'error'
+    const kind = failure !== undefined ? 'conflict' : isOfFile(error) ? 'file' : 'error'
     return { kind, text }
   }
   tasks.before.push(...own.before)
@@ -227,10 +232,9 @@ function apply(handle: Handle, sql: Sql, unit: WrittenUnit, tasks: Tasks): UnitF
   return undefined
 }
 
-/** A file of this unit found no room; the database has a disk of its own, or will say so itself. */
-function isFull(error: unknown): boolean {
-  const { code, syscall } = error as NodeJS.ErrnoException
-  return syscall !== undefined && (code === 'ENOSPC' || code === 'EDQUOT')
+/** A file of this unit could not be made; the database has a disk of its own, or will say so itself. */
+function isOfFile(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).syscall !== undefined
 }
 
 function run(sql: Sql, { operations }: WrittenUnit, { before, afterwards, undo }: Tasks): void {

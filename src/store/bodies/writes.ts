@@ -12,7 +12,7 @@ import { after, monotonic, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { bytes, integer, nullable } from '../engine/column.ts'
 import { defineProcedure } from '../engine/procedure.ts'
-import type { Sql } from '../engine/sqlite/handle.ts'
+import { type Sql, sqliteFailure } from '../engine/sqlite/handle.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite, type Effects, refusedState } from '../engine/write.ts'
 import { forgetText, searchForget } from '../search/docs.ts'
@@ -275,16 +275,8 @@ function publish(sql: Sql, part: PartRow, scratch: string, effects: Effects): vo
   const { files } = suspectsOf(sql)
   const name = fileName(part.hash, part.data)
   suspect(sql, name)
-  try {
-    files.publish(scratch, name)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    // No room for a file is this unit's own failure: what needs none goes on. Another fault of the disk is everybody's.
-    if (code === 'ENOSPC' || code === 'EDQUOT') throw error
-    effects.beforeCommit(() => {
-      throw error
-    })
-  }
+  // A disk that takes no file fails this unit alone: what needs none goes on. Names that are not on disk are everybody's failure.
+  files.publish(scratch, name)
   effects.beforeCommit(() => files.sync())
 }
 
@@ -317,18 +309,30 @@ export function reapFiles(sql: Sql, graceMs: number): void {
   if (!find.database.open) return
   const own = suspectsOf(sql)
   const due = monotonic() - graceMs
+  const left: string[] = []
   for (const [name, since] of own.since) {
     if (since > due) break
     own.since.delete(name)
-    const hash = hashInName(name)
-    const row = find.get(hash) as { data: Buffer } | undefined
-    if (row === undefined || fileName(hash, row.data) !== name) own.files.remove(name)
+    try {
+      const hash = hashInName(name)
+      const row = find.get(hash) as { data: Buffer } | undefined
+      if (row === undefined || fileName(hash, row.data) !== name) own.files.remove(name)
+    } catch (error) {
+      // A disk that is read-only or broken takes nothing away; that ends nobody's writes, and the next round tries again.
+      if (!ofDisk(error)) throw error
+      left.push(name)
+    }
   }
+  for (const name of left) own.since.set(name, monotonic())
   if (own.since.size === 0 || own.timer !== null) return
   own.timer = after(graceMs, () => {
     own.timer = null
     reapFiles(sql, graceMs)
   })
+}
+
+function ofDisk(error: unknown): boolean {
+  return sqliteFailure(error) !== undefined || (error as NodeJS.ErrnoException).syscall !== undefined
 }
 
 const findTable = 'SELECT data FROM part WHERE hash = ? AND file = 1'

@@ -9,7 +9,7 @@ import { threadFile } from '#lib/build-info.ts'
 import { isPassing } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 import { Thread } from '#lib/process/thread.ts'
-import { copyBack, framesOf, type Handle, type Sql, sqliteFailure } from '../engine/sqlite/handle.ts'
+import { copyBack, framesOf, type Handle, isRefusedByDisk, type Sql } from '../engine/sqlite/handle.ts'
 
 /** What the thread is at: a number that it shares with the writer. */
 export const copying = { idle: 0, busy: 1, done: 2, closed: 3 } as const
@@ -32,6 +32,8 @@ export class Checkpoints {
   readonly #state = new Int32Array(new SharedArrayBuffer(4))
   #thread: Thread | undefined
   #batches = 0
+  /** Why the log could not be copied back the last time; undefined where it could. */
+  failure: string | undefined
 
   constructor(handle: Handle, sql: Sql, file: string) {
     this.#handle = handle
@@ -62,12 +64,14 @@ export class Checkpoints {
     this.#copyBack('TRUNCATE')
   }
 
-  /** Where the disk has no room for what the log holds it stays, until the next try or the next start. */
+  /** Where the disk does not take what the log holds it stays, until the next try or the next start: nothing is lost meanwhile. */
   #copyBack(mode: 'PASSIVE' | 'TRUNCATE'): void {
     try {
       copyBack(this.#handle, mode)
+      this.failure = undefined
     } catch (error) {
-      if (sqliteFailure(error)?.kind !== 'full') throw error
+      if (!isRefusedByDisk(error)) throw error
+      this.failure = String(error)
     }
   }
 

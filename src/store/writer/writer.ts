@@ -20,6 +20,7 @@ import { metaDelete, metaPut } from '../engine/meta.ts'
 import { conflictOf } from '../engine/table.ts'
 import { Changes, type Watched } from '../engine/watched.ts'
 import { type Operation, operation, type Write } from '../engine/write.ts'
+import { LogGrowth } from './log-growth.ts'
 import { type Opened, startWriterThread, type WriterThread } from './thread.ts'
 
 export interface Unit {
@@ -48,7 +49,7 @@ export interface WriterReply {
   /** Units that failed, counted through its requests in order; the others are on disk. */
   readonly failures: {
     unit: number
-    kind: 'conflict' | 'stale' | 'fenced' | 'full' | 'refused' | 'error'
+    kind: 'conflict' | 'stale' | 'fenced' | 'file' | 'refused' | 'error'
     text: string
     /** Of one that a write refused. */
     code?: FaultCode
@@ -57,6 +58,8 @@ export interface WriterReply {
   readonly broken: string | null
   /** What the commit alone took, milliseconds. */
   readonly commitMs: number
+  /** Why the write-ahead log could not be copied back lately, so that it grows. */
+  readonly uncopied?: string
   /** Watched tables that it may have changed. */
   readonly changed?: readonly Watched[]
   /** Units that may have changed one, as far as that is known; else it may have been each of them. */
@@ -126,11 +129,13 @@ export class Writer {
   #leaving = false
   /** The last transaction was one unit. */
   #single = false
+  readonly #growth: LogGrowth
 
   private constructor({ thread, hear }: WriterThread, options: WriterOptions, opened: Opened) {
     this.opened = opened
     this.#thread = thread
     this.#log = options.log
+    this.#growth = new LogGrowth(options.log)
     this.#metrics = options.metrics
     hear((id, answer) => this.#settle(id, answer))
     void thread.gone.then(() => {
@@ -292,6 +297,7 @@ export class Writer {
     this.#settled += 1
     this.#single = units.length === 1
     for (const table of reply.changed ?? []) this.changes.note(table)
+    this.#growth.note(reply.uncopied)
     this.#metrics.writerBatches.labels(reply.broken === null ? 'ok' : 'failed').inc()
     this.#metrics.writerUnits.observe(units.length)
     this.#metrics.writerCommitSeconds.observe(reply.commitMs / 1000)
@@ -337,8 +343,8 @@ export class Writer {
   #failureOf(failure: WriterReply['failures'][number], { lease }: Unit): Error {
     if (failure.kind === 'fenced') return new LostLease(lease?.[0] ?? 0)
     if (failure.kind === 'stale') return new StaleUnit('an earlier unit failed')
-    if (failure.kind === 'full') {
-      this.#log.error({ failure: failure.text }, 'there is no room for the file of a large message')
+    if (failure.kind === 'file') {
+      this.#log.error({ failure: failure.text }, 'the file of a large message could not be stored')
       return new Fault('StorageUnavailable')
     }
     if (failure.code !== undefined) return new Fault(failure.code, { text: failure.text })
@@ -364,12 +370,8 @@ export class Writer {
 
   #probe(): void {
     if (this.#closing || this.#ended) return
-    const unit: Unit = {
-      partition: 0,
-      epoch: 0,
-      operations: [operation(metaPut, { key: 'probe', value: this.#settled })],
-      bytes: 0,
-    }
+    const operations = [operation(metaPut, { key: 'probe', value: this.#settled })]
+    const unit: Unit = { partition: 0, epoch: 0, operations, bytes: 0 }
     const resolve = () => {
       this.#failure = undefined
       this.#log.info('storage takes writes again')

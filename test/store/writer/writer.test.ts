@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -113,6 +114,51 @@ test('the log is copied back and begins anew while units come', async () => {
   await writer.close()
   expect(existsSync(join(dir, 'teal.db-wal')) ? wal() : 0).toBe(0)
   writer = await open()
+})
+
+test('a log that the disk does not let be copied back only grows, and is copied back when it can be', async () => {
+  const value = randomBytes(200_000)
+  let num = 0
+  const store = async (count: number) => {
+    for (let left = count; left > 0; left -= 8) {
+      const units = Array.from({ length: 8 }, () => {
+        num += 1
+        const row = { num, size: value.length, recipe: null, skeleton: new Uint8Array(value), parts: [] }
+        return writer.submit({ partition: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: value.length })
+      })
+      await Promise.all(units)
+    }
+  }
+  const file = join(dir, 'log')
+  const reopen = async () => {
+    await writer.close()
+    const log = makeLog('info', 1, { format: 'json', file })
+    writer = await Writer.open({ file: join(dir, 'teal.db'), log, metrics: makeMetrics('test') })
+  }
+  const lines = () => readFileSync(file, 'utf8')
+  await reopen()
+  const size = (name: string) => statSync(join(dir, name)).size
+  // A file of this process may be so long: the database reaches that, its log does not.
+  const limit = (bytes: string) => execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`])
+  await store(400)
+  await reopen()
+  const before = size('teal.db')
+  limit(String(before + 4096))
+  try {
+    await store(200)
+    const told = async () => {
+      await store(8)
+      return lines()
+    }
+    await expect.poll(told, { interval: 100, timeout: 10_000 }).toContain('cannot be copied back')
+    expect(size('teal.db')).toBeLessThanOrEqual(before + 4096)
+    limit('unlimited')
+    await expect.poll(told, { interval: 100, timeout: 10_000 }).toContain('copied back into the database again')
+  } finally {
+    limit('unlimited')
+  }
+  expect(size('teal.db')).toBeGreaterThan(before + 4096)
+  expect(await read.one('SELECT count(*) AS n FROM body')).toEqual({ n: num })
 })
 
 test('units of a partition made from a state that failed are stale, also in later batches; a new epoch goes through', async () => {

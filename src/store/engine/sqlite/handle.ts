@@ -62,6 +62,16 @@ export function sizeOf(handle: Handle): number {
   return Number(handle.pragma('page_count', { simple: true })) * Number(handle.pragma('page_size', { simple: true }))
 }
 
+/** How many migrations the database at `file` has behind it (../schema.ts). @throws Fault as `engineFault` */
+export function schemaNumber(file: string): number {
+  const handle = openForReading(file)
+  try {
+    return Number(handle.pragma('user_version', { simple: true }))
+  } finally {
+    handle.close()
+  }
+}
+
 /** The file grows to this many pages and no further; 0 for any number. */
 export function limitPages(handle: Handle, pages: number): void {
   handle.pragma(`max_page_count = ${pages === 0 ? 4294967294 : pages}`)
@@ -195,6 +205,11 @@ export function sqliteFailure(error: unknown): { kind: 'conflict' | 'full' | 'br
   const text = error.message
   if (error.code.startsWith('SQLITE_CONSTRAINT')) return { kind: 'conflict', text }
   return { kind: error.code === 'SQLITE_FULL' ? 'full' : 'broken', text }
+}
+
+/** Whether the disk refused: it has no room, or cannot be written. The same may go well the next time. */
+export function isRefusedByDisk(error: unknown): boolean {
+  return error instanceof Database.SqliteError && /^SQLITE_(FULL|IOERR)/.test(error.code)
 }
 
 /** What an error of the engine about the database at `file` means to the one who runs the service, in a sentence. */
