@@ -9,7 +9,7 @@ import { parseDate } from '#mail/header/date.ts'
 import { resolveLogin } from '#store/accounts/login-name.ts'
 import { importedInsert, isImported, missingKeys } from '#store/accounts/transfer.ts'
 import { findUser } from '#store/accounts/users.ts'
-import type { Bodies, Received } from '#store/bodies/bodies.ts'
+import type { Bodies, Pieces, Received } from '#store/bodies/bodies.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { mailboxNumberOf } from '#store/mailboxes/numbers.ts'
@@ -83,9 +83,9 @@ export class Importer {
     return await missingKeys(read, num, source, keys)
   }
 
-  /** Takes in a message of `size` bytes; the caller gives it back with `discard`. */
-  intake(bytesMax: number) {
-    return this.#options.bodies.intake(bytesMax)
+  /** Takes in a message; `store` gives it back. @throws Fault MessageTooLarge, StorageUnavailable */
+  receive(pieces: Pieces, bytesMax: number): Promise<Received> {
+    return this.#options.bodies.receiveAll(pieces, bytesMax)
   }
 
   /** Stores a message unless it is there. Discards `received` when it is done. */

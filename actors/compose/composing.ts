@@ -282,15 +282,10 @@ export class Composing {
   }
 
   async #receiveStream(stream: AsyncIterable<Buffer>): Promise<Received> {
-    const intake = this.#deps.bodies.intake(limits.body.messageBytesMax)
-    try {
-      for await (const chunk of stream) await intake.write(chunk)
-      if (intake.size === 0) throw new Fault('EmptyMessage')
-      return await intake.finish()
-    } catch (error) {
-      await intake.abort()
-      throw error
-    }
+    const received = await this.#deps.bodies.receiveAll(stream, limits.body.messageBytesMax)
+    if (received.size > 0) return received
+    await received.discard()
+    throw new Fault('EmptyMessage')
   }
 
   /** The folder for the copy; undefined where the account has none of that use. @throws Fault NoSuchMailbox */
@@ -325,9 +320,7 @@ export class Composing {
     const { read, bodies, sequence } = this.#parts
     const target = await this.#targetOf(user, undefined, false)
     if (!wantsEncryption(user, target)) return await prepareStored(read, message.body)
-    const intake = bodies.intake(message.size)
-    for await (const chunk of (await bodies.open(message.body)).stream()) await intake.write(chunk)
-    const plain = kept.add(await intake.finish())
+    const plain = kept.add(await bodies.receiveAll(bodies.stream(message.body), message.size))
     const sealed = kept.add(await encrypted(this.#deps, user, plain))
     return sealed === plain ? sent : prepare(sealed, sequence)
   }

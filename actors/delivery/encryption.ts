@@ -122,10 +122,11 @@ async function seal(
   bytes: () => AsyncIterable<Buffer>,
   known?: string,
 ): Promise<Sealed | 'encrypted' | 'unusable'> {
-  const intake = deps.bodies.intake()
-  for await (const chunk of bytes()) await intake.write(chunk)
-  const received = await intake.finish()
-  const stored = await encrypted(deps, user, received)
+  const received = await deps.bodies.receiveAll(bytes())
+  const stored = await encrypted(deps, user, received).catch(async error => {
+    await received.discard()
+    throw error
+  })
   const discard = async () => {
     await received.discard()
     if (stored !== received) await stored.discard()

@@ -95,15 +95,11 @@ export async function withoutVerdicts(
     return ofMark.test(key) || (key === 'authentication-results' && speaksAs(hostname, value()))
   })
   if (top.length === block.length) return null
-  const intake = bodies.intake(size)
-  try {
-    await intake.write(top)
-    for await (const chunk of stream(end)) await intake.write(chunk)
-    return await intake.finish()
-  } catch (error) {
-    await intake.abort()
-    throw error
+  async function* whole(): AsyncGenerator<Buffer> {
+    yield top
+    yield* stream(end)
   }
+  return await bodies.receiveAll(whole(), size)
 }
 
 const suspicious = /authentication-results|wd-mail-classification|x-spam|bimi-/i

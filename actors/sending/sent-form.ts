@@ -72,15 +72,11 @@ export async function sentForm(
   }
   if (plain === block && drop.size === 0 && replace.size === 0) return { from, received: null }
   const top = rewriteHeader(plain, drop, replace)
-  const intake = bodies.intake(size + top.length)
-  try {
-    await intake.write(top)
-    for await (const chunk of stream(headerSize)) await intake.write(chunk)
-    return { from, received: await intake.finish() }
-  } catch (error) {
-    await intake.abort()
-    throw error
+  async function* whole(): AsyncGenerator<Buffer> {
+    yield top
+    yield* stream(headerSize)
   }
+  return { from, received: await bodies.receiveAll(whole(), size + top.length) }
 }
 
 /** Whether the header names who wrote the message in a way that cannot be misread, and the account may be all of these. */

@@ -46,9 +46,7 @@ export async function transferMessages(
   try {
     const sealed = new Map<number, Prepared>()
     for (const { uid, body } of plain) {
-      const intake = deps.bodies.intake()
-      for await (const chunk of (await deps.bodies.open(body)).stream()) await intake.write(chunk)
-      const received = await intake.finish()
+      const received = await deps.bodies.receiveAll(deps.bodies.stream(body))
       kept.push(received)
       const stored = await encrypted(deps, user, received)
       if (stored === received) continue

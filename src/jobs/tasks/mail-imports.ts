@@ -104,14 +104,7 @@ class MailImport {
       if (message === null) counts.skipped += 1
       else {
         const { content, ...about } = message
-        const intake = this.#deps.importer.intake(this.#deps.config.mail.maxSize)
-        try {
-          await intake.write(content)
-        } catch (error) {
-          await intake.abort()
-          throw error
-        }
-        const received = await intake.finish()
+        const received = await this.#deps.importer.receive([content], this.#deps.config.mail.maxSize)
         counts[await this.#deps.importer.store(this.#user, { ...at, ...about, limited: true }, received)] += 1
       }
     } catch (error) {

@@ -31,6 +31,19 @@ const elsewhereMin = 16
 /** Faults named by `verify`; more say nothing new. */
 const faultsMax = 100
 
+export type Pieces = Iterable<Buffer> | AsyncIterable<Buffer>
+
+/** Writes all of `pieces`. @throws what they or the disk failed with */
+async function fill(intake: Intake, pieces: Pieces): Promise<Received> {
+  try {
+    for await (const piece of pieces) await intake.write(piece)
+  } catch (error) {
+    await intake.abort()
+    throw error
+  }
+  return await intake.finish()
+}
+
 export class Bodies {
   readonly #files: BodyFiles
   readonly #read: Reader
@@ -89,14 +102,12 @@ export class Bodies {
 
   /** Takes in a message that is in memory already. */
   async receive(message: Buffer): Promise<Received> {
-    const intake = this.intake(message.length)
-    try {
-      await intake.write(message)
-      return await intake.finish()
-    } catch (error) {
-      await intake.abort()
-      throw error
-    }
+    return await fill(this.intake(message.length), [message])
+  }
+
+  /** Takes in a message of at most `bytesMax` bytes as somebody gives it; where he or the disk fails nothing of it stays. */
+  async receiveAll(pieces: Pieces, bytesMax?: number): Promise<Received> {
+    return await fill(this.intake(bytesMax), pieces)
   }
 
   /**

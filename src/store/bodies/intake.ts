@@ -19,7 +19,7 @@ import type { BodyRow } from './writes.ts'
 
 /**
  * One message on its way in. Await what `write` returns before writing more, so that memory stays bounded; then `finish`
- * or, when it failed or is not wanted, `abort`.
+ * or, when a write failed or it is not wanted, `abort`.
  */
 export class Intake {
   readonly #files: BodyFiles
@@ -66,11 +66,20 @@ export class Intake {
   }
 
   /**
-   * The whole message.
+   * The whole message. Where that fails nothing of it stays.
    *
    * @throws Fault StorageUnavailable
    */
   async finish(): Promise<Received> {
+    try {
+      return await this.#finish()
+    } catch (error) {
+      await this.abort()
+      throw error
+    }
+  }
+
+  async #finish(): Promise<Received> {
     await this.#flushed
     if (this.#spill === null) {
       this.#coming.bytes -= this.#held.bytes

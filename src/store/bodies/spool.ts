@@ -2,9 +2,9 @@
 
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { BodyFiles } from './files.ts'
+import { disk } from './spill.ts'
 
 export class Spool {
   readonly #path: string
@@ -18,10 +18,9 @@ export class Spool {
   /** Writes all of `chunks`. @throws Fault StorageUnavailable */
   static async fill(dataDir: string, chunks: AsyncIterable<Uint8Array>): Promise<Spool> {
     const path = new BodyFiles(dataDir).scratch()
-    const file = await open(path, 'wx+', 0o600)
-    const spool = new Spool(path, file)
+    const spool = new Spool(path, await disk(() => open(path, 'wx+', 0o600)))
     try {
-      for await (const chunk of chunks) await written(file, chunk)
+      for await (const chunk of chunks) await disk(() => spool.#file.writeFile(chunk))
       return spool
     } catch (error) {
       await spool.close()
@@ -37,13 +36,5 @@ export class Spool {
   async close(): Promise<void> {
     await this.#file.close()
     await rm(this.#path, { force: true })
-  }
-}
-
-async function written(file: FileHandle, chunk: Uint8Array): Promise<void> {
-  try {
-    await file.writeFile(chunk)
-  } catch (cause) {
-    throw new Fault('StorageUnavailable', { cause })
   }
 }

@@ -180,14 +180,7 @@ class FileImport {
     const before = this.#before.get(place) ?? 0
     this.#before.set(place, before + 1)
     const { importer, messageBytesMax } = this.#deps
-    const intake = importer.intake(messageBytesMax)
-    try {
-      await intake.write(content)
-    } catch (error) {
-      await intake.abort()
-      throw error
-    }
-    const received = await intake.finish()
+    const received = await importer.receive([content], messageBytesMax)
     const item = { mailbox, source: 'mbox', key: before === 0 ? hash : `${hash} ${before}`, ...about, limited: true }
     const stored = importer
       .store(this.#to.user, item, received)

@@ -125,14 +125,7 @@ export function controlEndpoints({ importer, messageBytesMax }: ControlDeps) {
       const head = await records.head()
       if (head === null) break
       const { size, ...item } = readHead(head)
-      const intake = importer.intake(messageBytesMax)
-      try {
-        for await (const chunk of records.bytes(size)) await intake.write(chunk)
-      } catch (error) {
-        await intake.abort()
-        throw error
-      }
-      const received = await intake.finish()
+      const received = await importer.receive(records.bytes(size), messageBytesMax)
       const stored = importer.store(user, { ...item, mailbox, source }, received).catch(refusal)
       // Heard of when all are awaited, which may be after it failed.
       stored.catch(() => {})
