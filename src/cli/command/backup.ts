@@ -11,14 +11,15 @@ import { Fault } from '#lib/fault.ts'
 import { polite, yieldToOthers } from '#lib/process/polite.ts'
 import { openWhole } from '#store/engine/open.ts'
 import { isAddress, shownAddress } from '#store/engine/postgres/address.ts'
-import { engineFault, lock } from '#store/engine/sqlite/handle.ts'
+import { migrations } from '#store/engine/schema.ts'
+import { engineFault, lock, schemaNumber } from '#store/engine/sqlite/handle.ts'
 import { openReader } from '#store/engine/sqlite/reader.ts'
 import { becomeOwner } from '#store/folder/owner.ts'
 import { databaseFile, databaseOf, lockFile, type Place, runFile } from '#store/folder/place.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
 import { listPoints, takePoint } from '#store/upkeep/points.ts'
 import { moveStrays, repairDatabase } from '#store/upkeep/repair.ts'
-import { verifyStore } from '#store/upkeep/verify.ts'
+import { verifyEarlier, verifyStore } from '#store/upkeep/verify.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { requireData } from '../place.ts'
 import { print, said } from '../print.ts'
@@ -168,7 +169,8 @@ async function verify(options: VerifyOptions): Promise<void> {
   if (backup !== undefined) {
     if (options.repair === true)
       throw new Fault('NotPermitted', { text: 'A backup is not changed: restore it, and repair that' })
-    return report(options, await problems(await backupDatabase(backup), { dataDir: backup }, hashes, configured))
+    const file = await backupDatabase(backup)
+    return report(options, await problems(file, { dataDir: backup }, hashes, configured))
   }
   requireData(config)
   const look = () => problems(databaseOf(config), config, hashes, configured)
@@ -247,13 +249,20 @@ async function problems(
 ): Promise<string[]> {
   const read = openWhole(file)
   try {
-    return await verifyStore(read, place, hashes, configured)
+    // A database behind an address is brought up to date, or refused, by who opens it.
+    const schema = isAddress(file) ? migrations.length : schemaNumber(file)
+    if (schema > migrations.length) throw new Fault('DatabaseTooNew')
+    if (schema === migrations.length) return await verifyStore(read, place, hashes, configured)
+    process.stderr.write(`${earlier}\n`)
+    return await verifyEarlier(read, place, hashes)
   } catch (error) {
     throw engineFault(error, file) ?? error
   } finally {
     read.close()
   }
 }
+
+const earlier = 'Written by an earlier version: pages and bytes are looked at, rows once this version has opened it'
 
 function intersection(a: readonly string[], b: readonly string[]): string[] {
   const known = new Set(b)

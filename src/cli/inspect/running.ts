@@ -163,7 +163,7 @@ export async function lookAtBackups(folder: string, ageMsMax: number = limits.pr
   const [newest] = await listPoints(folder)
   const created = newest?.created ?? createdOf(folder)
   if (created === undefined) return wrong('backup', `There is no backup in ${folder}.`, { advice })
-  if (now() - Date.parse(created) <= ageMsMax) return good('backup', `The newest is of ${created}.`)
+  if (Math.abs(now() - Date.parse(created)) <= ageMsMax) return good('backup', `The newest is of ${created}.`)
   return wrong('backup', `The newest in ${folder} is of ${created}.`, { advice })
 }
 

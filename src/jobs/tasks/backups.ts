@@ -92,7 +92,10 @@ export class Backups {
       const [newest] = await listPoints(folder)
       this.#last = newest === undefined ? 0 : Date.parse(newest.created)
       const at = now()
-      if ((at - this.#last < intervalMs && !this.#wanted) || this.#closed) return
+      const age = at - this.#last
+      // One from times to come was taken while the clock was wrong: how old it is nobody knows.
+      const isDue = age >= intervalMs || age < -limits.backup.lookMs
+      if ((!isDue && !this.#wanted) || this.#closed) return
       this.#wanted = false
       this.#thread = new Thread({ file: threadFile('backup') })
       const taken = await this.#thread.ask<object>('take', { dataDir, folder, keep, at })

@@ -8,14 +8,15 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import { chmod, copyFile, readdir, readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { version } from '#lib/build-info.ts'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { makeFolder, putFile } from '#lib/lasting.ts'
 import { checkFiles } from '../bodies/check.ts'
-import { copyDatabase, lock } from '../engine/sqlite/handle.ts'
+import { migrations } from '../engine/schema.ts'
+import { copyDatabase, lock, schemaNumber } from '../engine/sqlite/handle.ts'
 import { openReader } from '../engine/sqlite/reader.ts'
 import { giveToOwner } from '../folder/owner.ts'
 import { databaseFile, keyFile, keysDir, lockFile, rootTokenFile } from '../folder/place.ts'
@@ -31,8 +32,11 @@ interface BackupNote {
   readonly sha256: string
   /** Files of bodies that it names. */
   readonly files: number
-  /** Hashes of the keys, by their names; backups of old have none. */
+  /** Hashes of the keys, by their names, and of the first token; backups of old have none. */
   readonly keys?: Readonly<Record<string, string>>
+  readonly rootToken?: string
+  /** Of one of several moments: the how many-th it is, whatever the clock said. */
+  readonly serial?: number
 }
 
 export interface BackupResult extends BackupNote {
@@ -51,6 +55,7 @@ const triesMax = 5
  * Takes a backup of `dataDir` into `folder`, which may hold an earlier one.
  *
  * @param gently leaves most of the disk's time to a service that is at work; the thread stands still in between
+ * @throws Fault BackupInvalid where the folder holds something else, or another backup into it is under way
  */
 export async function takeBackup(
   dataDir: string,
@@ -60,10 +65,44 @@ export async function takeBackup(
   gently = false,
 ): Promise<BackupResult> {
   makeFolder(folder)
-  const foreign =
-    (await readdir(folder)).length > 0 && !existsSync(noteFile(folder)) && !existsSync(join(folder, 'blobs'))
+  const names = (await readdir(folder)).filter(name => !/^lock(-journal)?$/.test(name))
+  const foreign = names.length > 0 && !existsSync(noteFile(folder)) && !existsSync(join(folder, 'blobs'))
   if (foreign) throw new Fault('BackupInvalid', { text: `${folder} is not empty and holds no backup` })
+  const release = lockFolder(folder)
+  try {
+    return await copyInto(dataDir, folder, { at, gently, say })
+  } finally {
+    release()
+  }
+}
+
+/** One at a time: what one backup removes another may need. @throws Fault BackupInvalid */
+export function lockFolder(folder: string): () => void {
+  try {
+    return lock(join(folder, 'lock'))
+  } catch (error) {
+    if (error instanceof Fault && error.code !== 'DataDirectoryInUse') throw error
+    throw new Fault('BackupInvalid', { text: `Another backup into ${basename(folder)} is under way`, cause: error })
+  }
+}
+
+interface CopyOptions {
+  readonly at: Date
+  readonly gently: boolean
+  readonly say: Progress
+  readonly serial?: number
+}
+
+/** Takes a backup into a folder that nobody else takes one into. */
+export async function copyInto(
+  dataDir: string,
+  folder: string,
+  { at, gently, say, serial }: CopyOptions,
+): Promise<BackupResult> {
+  makeFolder(folder)
   const before = await readNote(folder).catch(() => undefined)
+  // Of one that broke off nothing can go on with its database.
+  await dropDatabases(folder, before?.database)
   const pace = new Pace(gently)
   const files = new Files(dataDir, folder, { links: true, pace })
   // Before the database is copied, so that what is dropped meanwhile is there.
@@ -86,20 +125,28 @@ export async function takeBackup(
         }
         throw new Fault('BackupInvalid', { text: `${missing.length} files of the store are missing: run verify` })
       }
-      const keys = await copyKeys(dataDir, folder)
+      const secrets = await copySecrets(dataDir, folder)
       await files.sync()
       // The names that the note speaks of come before it.
       await syncFile(folder)
       const sha256 = await hashOf(path)
-      const note: BackupNote = { version, created: at.toISOString(), database, sha256, files: names.size, keys }
+      const about = { version, created: at.toISOString(), ...(serial !== undefined && { serial }) }
+      const note: BackupNote = { ...about, database, sha256, files: names.size, ...secrets }
       putFile(noteFile(folder), `${JSON.stringify(note, null, 2)}\n`, 0o600)
       const removed = await files.prune(names)
-      if (before !== undefined && before.database !== database) await rm(join(folder, before.database), { force: true })
+      await dropDatabases(folder, database)
       return { ...note, added: files.added, removed }
     } catch (error) {
-      await rm(path, { force: true })
+      for (const end of ['', '-journal', '-wal', '-shm']) await rm(`${path}${end}`, { force: true })
       throw error
     }
+  }
+}
+
+/** Removes copies of databases, with what lies beside them, but one. */
+async function dropDatabases(folder: string, but: string | undefined): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (/^teal-\w+\.db/.test(name) && name !== but) await rm(join(folder, name), { force: true })
   }
 }
 
@@ -131,8 +178,8 @@ export async function restoreBackup(
   const from = join(folder, note.database)
   requireNoData(dataDir)
   say('checking the database')
-  await requireDatabase(folder, note)
-  await requireKeysOf(folder, note)
+  await requireWhole(folder, note)
+  requireKnown(from)
   say(`checking ${note.files} files`)
   const damaged = await damagedFiles(from, folder)
   if (damaged.length > 0 && !lenient) {
@@ -144,18 +191,29 @@ export async function restoreBackup(
   const release = lock(lockFile(dataDir))
   try {
     requireNoData(dataDir)
-    await copyKeys(folder, dataDir)
+    await copySecrets(folder, dataDir)
     const names = await namedFiles(from)
     const files = new Files(folder, dataDir, { links: false, pace: new Pace(false) })
     say(`${names.size} files`)
     await files.add(names)
     await files.sync()
+    await giveAll(dataDir)
     await placeDatabase(from, dataDir, same)
-    for (const path of await readdir(dataDir, { recursive: true })) giveToOwner(join(dataDir, path), dataDir)
     return { ...note, damaged }
   } finally {
     release()
   }
+}
+
+/** Gives what root has made in a folder to the one whose folder it is. */
+async function giveAll(folder: string): Promise<void> {
+  if (process.geteuid?.() !== 0) return
+  for (const path of await readdir(folder, { recursive: true })) giveToOwner(join(folder, path), folder)
+}
+
+/** @throws Fault DatabaseTooNew */
+function requireKnown(database: string): void {
+  if (schemaNumber(database) > migrations.length) throw new Fault('DatabaseTooNew')
 }
 
 function requireNoData(dataDir: string): void {
@@ -171,6 +229,7 @@ async function placeDatabase(from: string, dataDir: string, same: boolean): Prom
   await copyFile(from, fresh)
   await chmod(fresh, 0o600)
   renumberFile(fresh, now(), same)
+  giveToOwner(fresh)
   await syncFile(fresh)
   // A log that a lost database left would be taken for one of this.
   for (const end of ['-wal', '-shm']) {
@@ -192,13 +251,19 @@ async function damagedFiles(database: string, folder: string): Promise<string[]>
   }
 }
 
-/** @throws Fault BackupInvalid where a key is not the one that was put there */
-async function requireKeysOf(folder: string, { keys = {} }: BackupNote): Promise<void> {
-  for (const [name, sha256] of Object.entries(keys)) {
-    if ((await hashOf(keyFile(folder, name)).catch(() => '')) === sha256) continue
+/** @throws Fault BackupInvalid where the database, a key or the first token is not the one that was put there */
+async function requireWhole(folder: string, note: BackupNote): Promise<void> {
+  const { database, sha256: hash, keys = {}, rootToken } = note
+  if ((await hashOf(join(folder, database)).catch(() => '')) !== hash) {
     throw new Fault('BackupInvalid', {
-      text: `The key ${keyFile(folder, name)} of the backup is missing or was changed`,
+      text: 'The database of the backup was changed or damaged: its checksum is wrong',
     })
+  }
+  const secrets = Object.entries(keys).map(([name, sha256]) => [keyFile(folder, name), sha256])
+  if (rootToken !== undefined) secrets.push([rootTokenFile(folder), rootToken])
+  for (const [path = '', sha256] of secrets) {
+    if ((await hashOf(path).catch(() => '')) === sha256) continue
+    throw new Fault('BackupInvalid', { text: `The key ${path} of the backup is missing or was changed` })
   }
 }
 
@@ -213,38 +278,31 @@ async function readNote(folder: string): Promise<BackupNote> {
   }
 }
 
-/** Path of the database of a backup. @throws Fault BackupInvalid where it is not the one that was put there */
+/** Path of the database of a backup. @throws Fault BackupInvalid where it, or a key, is not the one that was put there */
 export async function backupDatabase(folder: string): Promise<string> {
-  return requireDatabase(folder, await readNote(folder))
-}
-
-async function requireDatabase(folder: string, note: BackupNote): Promise<string> {
-  const path = join(folder, note.database)
-  if ((await hashOf(path).catch(() => '')) !== note.sha256) {
-    throw new Fault('BackupInvalid', {
-      text: 'The database of the backup was changed or damaged: its checksum is wrong',
-    })
-  }
-  return path
+  const note = await readNote(folder)
+  await requireWhole(folder, note)
+  return join(folder, note.database)
 }
 
 const noteFile = (folder: string): string => join(folder, 'backup.json')
 
-/** @returns the hash of each key */
-async function copyKeys(from: string, to: string): Promise<Record<string, string>> {
-  const hashes: Record<string, string> = {}
+/** Copies keys and the first token. @returns their hashes */
+async function copySecrets(from: string, to: string): Promise<Pick<BackupNote, 'keys' | 'rootToken'>> {
+  const keys: Record<string, string> = {}
   if (existsSync(keysDir(from))) {
     makeFolder(keysDir(to))
     // One with a dot was not finished.
     const names = (await readdir(keysDir(from))).filter(name => !name.includes('.'))
     for (const name of names) {
       await copySecret(keyFile(from, name), keyFile(to, name))
-      hashes[name] = await hashOf(keyFile(to, name))
+      keys[name] = await hashOf(keyFile(to, name))
     }
   }
   const token = rootTokenFile(from)
-  if (existsSync(token)) await copySecret(token, rootTokenFile(to))
-  return hashes
+  if (!existsSync(token)) return { keys }
+  await copySecret(token, rootTokenFile(to))
+  return { keys, rootToken: await hashOf(rootTokenFile(to)) }
 }
 
 async function copySecret(from: string, to: string): Promise<void> {

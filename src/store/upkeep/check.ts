@@ -129,9 +129,13 @@ export function checkStore(read: Reader): Promise<string[]> {
         }),
       ),
     )
-    const damaged = await readable(sound, async () => (await picture.broken()).map(one => `${sound}: ${one}`))
-    return [...broken.flat(), ...damaged]
+    return [...broken.flat(), ...(await checkPages(picture))]
   })
+}
+
+/** What is wrong with the pages of the database, whatever its tables are, as sentences. */
+export function checkPages(read: Reader): Promise<string[]> {
+  return readable(sound, async () => (await read.broken()).map(one => `${sound}: ${one}`))
 }
 
 const sound = 'the database file is sound'

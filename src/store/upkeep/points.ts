@@ -6,11 +6,10 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { link, mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { makeFolder, syncPath } from '#lib/lasting.ts'
-import { lock } from '../engine/sqlite/handle.ts'
-import { type BackupResult, takeBackup } from './backup.ts'
+import { type BackupResult, copyInto, lockFolder } from './backup.ts'
 
 export interface Point {
   /** Of its folder: `20261123T080000Z`. */
@@ -18,27 +17,39 @@ export interface Point {
   readonly folder: string
   /** ISO 8601. */
   readonly created: string
+  /** The how many-th it is; 0 for one of old. */
+  readonly serial: number
 }
 
 const form = /^\d{8}T\d{6}Z$/
 const unfinished = 'unfinished'
+const dropping = 'dropping'
 
-/** The points of a folder, the newest first; none where there is no such folder. */
+/**
+ * The points of a folder, the newest first; none where there is no such folder. They come in the order in which they were taken, which is
+ * not that of their names where the clock was wrong meanwhile.
+ */
 export async function listPoints(folder: string): Promise<Point[]> {
   if (!existsSync(folder)) return []
   const names = (await readdir(folder)).filter(name => form.test(name)).toSorted()
-  return names.toReversed().flatMap(name => {
+  const points = names.toReversed().flatMap(name => {
     const path = join(folder, name)
-    const created = createdOf(path)
-    return created === undefined ? [] : [{ name, folder: path, created }]
+    const about = aboutOf(path)
+    return about === undefined ? [] : [{ name, folder: path, ...about }]
   })
+  return points.sort((one, other) => other.serial - one.serial)
 }
 
 /** When the backup in a folder was taken; undefined where there is none that is whole. */
 export function createdOf(folder: string): string | undefined {
+  return aboutOf(folder)?.created
+}
+
+function aboutOf(folder: string): Pick<Point, 'created' | 'serial'> | undefined {
   try {
-    const { created } = JSON.parse(readFileSync(join(folder, 'backup.json'), 'utf8')) as { created?: unknown }
-    return typeof created === 'string' ? created : undefined
+    const note = JSON.parse(readFileSync(join(folder, 'backup.json'), 'utf8')) as Record<string, unknown>
+    const { created, serial } = note
+    return typeof created === 'string' ? { created, serial: typeof serial === 'number' ? serial : 0 } : undefined
   } catch {
     return undefined
   }
@@ -67,40 +78,29 @@ export async function takePoint(
       text: `${folder} holds a backup of one moment: name another folder for several`,
     })
   }
-  const release = held(folder)
+  const release = lockFolder(folder)
   try {
     const fresh = join(folder, unfinished)
+    await rm(join(folder, dropping), { recursive: true, force: true })
     const [newest] = await listPoints(folder)
-    if (existsSync(fresh)) await dropDatabases(fresh)
     if (newest !== undefined) await share(join(newest.folder, 'blobs'), join(fresh, 'blobs'))
-    const result = await takeBackup(dataDir, fresh, at, say, gently)
+    const serial = (newest?.serial ?? 0) + 1
+    const result = await copyInto(dataDir, fresh, { at, gently, say, serial })
     const name = `${at.toISOString().replace(/[-:]|\.\d+/g, '')}`
     const path = join(folder, name)
     if (existsSync(path)) throw new Fault('BackupInvalid', { text: `${path} is there already` })
     await rename(fresh, path)
     syncPath(folder)
     const dropped = (await listPoints(folder)).slice(keep)
-    for (const one of dropped) await rm(one.folder, { recursive: true, force: true })
+    for (const one of dropped) {
+      // It loses its name first: one that is half gone is no point.
+      await rename(one.folder, join(folder, dropping))
+      await rm(join(folder, dropping), { recursive: true, force: true })
+    }
     return { ...result, point: path, dropped: dropped.map(one => one.name) }
   } finally {
     release()
   }
-}
-
-/** One at a time. @throws Fault BackupInvalid */
-function held(folder: string): () => void {
-  try {
-    return lock(join(folder, 'lock'))
-  } catch (error) {
-    if (error instanceof Fault && error.code !== 'DataDirectoryInUse') throw error
-    throw new Fault('BackupInvalid', { text: `Another backup into ${basename(folder)} is under way`, cause: error })
-  }
-}
-
-/** Of one that broke off what nothing can go on with. */
-async function dropDatabases(folder: string): Promise<void> {
-  for (const name of await readdir(folder))
-    if (/^teal-\w+\.db/.test(name)) await rm(join(folder, name), { force: true })
 }
 
 /** Has the files of one folder in another, too; where the file system knows no links the backup copies them anew. */

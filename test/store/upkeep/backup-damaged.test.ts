@@ -1,12 +1,13 @@
 // What is wrong with a backup or with the stored data is told, and nothing is made of it.
 
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { FaultCode } from '#lib/fault.ts'
 import { startTeal } from '#service'
+import { migrations } from '#store/engine/schema.ts'
 import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
@@ -44,6 +45,68 @@ test('a backup whose database was changed is not restored', async () => {
   const target = join(root, 'restored')
   await expect(restoreBackup(copy, target, quiet)).rejects.toEqual(refused('BackupInvalid'))
   await restoreBackup(folder, target, quiet)
+})
+
+test('a key that was changed, or is missing, is told and keeps the backup from being restored', async () => {
+  const [source, copy] = [join(root, 'with-token'), join(root, 'keys-changed')]
+  cpSync(dataDir, source, { recursive: true })
+  writeFileSync(join(source, 'root-token'), 'a token')
+  await takeBackup(source, copy, new Date(0), quiet)
+  const files = [join(copy, 'root-token'), ...readdirSync(join(copy, 'keys')).map(name => join(copy, 'keys', name))]
+  expect(files.length).toBeGreaterThan(1)
+  for (const file of files) {
+    const before = readFileSync(file)
+    for (const spoil of [() => writeFileSync(file, `${before}x`), () => rmSync(file)]) {
+      spoil()
+      expect(await runTeal(['verify', '--backup', copy], env)).toMatchObject({ code: 1 })
+      await expect(restoreBackup(copy, join(root, 'spoiled'), quiet)).rejects.toEqual(refused('BackupInvalid'))
+      writeFileSync(file, before)
+    }
+  }
+  expect(await runTeal(['verify', '--backup', copy], env)).toMatchObject({ code: 0 })
+})
+
+test('what broke off leaves no copy behind, and two at once do not meet', async () => {
+  const twice = join(root, 'twice')
+  await takeBackup(dataDir, twice, new Date(0), quiet)
+  for (const end of ['', '-journal']) writeFileSync(join(twice, `teal-0123456789abcdef01234567.db${end}`), 'half')
+  const both = await Promise.allSettled([
+    takeBackup(dataDir, twice, new Date(1), quiet),
+    takeBackup(dataDir, twice, new Date(2), quiet),
+  ])
+  expect(both.map(one => one.status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  expect(both.find(one => one.status === 'rejected')).toMatchObject({ reason: { code: 'BackupInvalid' } })
+  expect(readdirSync(twice).filter(name => name.startsWith('teal-'))).toHaveLength(1)
+  expect(await runTeal(['verify', '--backup', twice], env)).toMatchObject({ code: 0 })
+})
+
+test.each([
+  ['an earlier version is checked and restored', -1],
+  ['a later version is refused before anything is written', 1],
+])('a backup of %s', async (_, by) => {
+  const [source, copy, target] = ['source', 'copy', 'target'].map(name => join(root, `${name}${by}`)) as [
+    string,
+    string,
+    string,
+  ]
+  mkdirSync(join(source, 'blobs'), { recursive: true })
+  const database = openForWriting(databaseFile(source))
+  for (const step of migrations.slice(0, by < 0 ? 20 : migrations.length)) database.exec(step)
+  database.pragma(`user_version = ${by < 0 ? 20 : migrations.length + by}`)
+  database.close()
+  await takeBackup(source, copy, new Date(0), quiet)
+  const checked = await runTeal(['verify', '--backup', copy], env)
+  if (by < 0) {
+    expect(checked).toMatchObject({ code: 0, err: expect.stringContaining('earlier version') })
+    await restoreBackup(copy, target, quiet)
+    const teal = await startTeal({ dataDir: target })
+    expect(await teal.check()).toEqual([])
+    await teal.close()
+  } else {
+    expect(checked).toMatchObject({ code: 1, err: expect.stringContaining('newer version') })
+    await expect(restoreBackup(copy, target, quiet)).rejects.toEqual(refused('DatabaseTooNew'))
+    expect(existsSync(target)).toBe(false)
+  }
 })
 
 test('verify names what is wrong with the stored data', async () => {

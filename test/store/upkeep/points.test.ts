@@ -117,6 +117,44 @@ test('one that root takes in a folder of the service is the service’s', async 
 /** Paths of all that lies in a folder, however deep. */
 const inside = (folder: string) => readdirSync(folder, { recursive: true }).map(name => join(folder, String(name)))
 
+test('a clock that was wrong for a while neither ends backups nor has the wrong ones dropped', async () => {
+  const { dataDir } = service.teal.config
+  const folder = join(root, 'clock')
+  const how = { keep: 2, gently: false }
+  const at = (year: number) => new Date(Date.UTC(year, 0, 1))
+  await takePoint(dataDir, folder, { ...how, at: at(2026) })
+  await takePoint(dataDir, folder, { ...how, at: at(2040) })
+  expect(await takePoint(dataDir, folder, { ...how, at: at(2027) })).toMatchObject({ dropped: ['20260101T000000Z'] })
+  expect(await takePoint(dataDir, folder, { ...how, at: at(2028) })).toMatchObject({ dropped: ['20400101T000000Z'] })
+  expect(await takePoint(dataDir, folder, { ...how, at: at(1970) })).toMatchObject({ dropped: ['20270101T000000Z'] })
+  expect((await listPoints(folder)).map(({ name }) => name)).toEqual(['19700101T000000Z', '20280101T000000Z'])
+})
+
+test('the service takes one when the newest is of times to come', async () => {
+  const folder = join(root, 'ahead')
+  await takePoint(service.teal.config.dataDir, folder, { at: new Date(Date.UTC(2200, 0, 1)), keep: 2, gently: false })
+  expect((await lookAtBackups(folder)).state).toBe('wrong')
+  const teal = await startTeal({ threads, backup: { folder, every: '1h', keep: 1 } })
+  try {
+    const names = async () => (await listPoints(folder)).map(({ name }) => name)
+    await expect.poll(names, { timeout: 20_000 }).toEqual([expect.not.stringMatching(/^2200/)])
+    expect((await lookAtBackups(folder)).state).toBe('good')
+  } finally {
+    await teal.close()
+  }
+})
+
+test('one that was half dropped is none, and goes with the next', async () => {
+  const { dataDir } = service.teal.config
+  const folder = join(root, 'dropping')
+  await takePoint(dataDir, folder, { at: day(1), keep: 1, gently: false })
+  mkdirSync(join(folder, 'dropping', 'blobs'), { recursive: true })
+  expect(await takePoint(dataDir, folder, { at: day(2), keep: 1, gently: false })).toMatchObject({
+    dropped: ['20260101T000000Z'],
+  })
+  expect(readdirSync(folder).filter(name => !name.startsWith('lock'))).toEqual(['20260102T000000Z'])
+})
+
 test('another under way, a backup of one moment, and things of others are left alone', async () => {
   const { dataDir } = service.teal.config
   const folder = join(root, 'others')
