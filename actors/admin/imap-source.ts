@@ -4,12 +4,14 @@
 // although they are private. What the other server sends is bounded; nothing it says gets into a text or a log, and
 // neither does the password. Nothing is changed there.
 
+import { createHash } from 'node:crypto'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { imapFlow } from '#lib/process/lazy.ts'
 import { usualUse } from '#mail/exchange/maildir.ts'
 import { isKeyword, parseFlags } from '#mail/flags.ts'
 import { mendPlain } from '#mail/mime/line-end.ts'
+import { normalizePath, pathProblem } from '#mail/path.ts'
 import { type Outward, outwardFailure } from '#net/outward/outward.ts'
 
 export interface ImapAccount {
@@ -21,11 +23,17 @@ export interface ImapAccount {
   readonly password: string
 }
 
+/** What tells the messages of one folder there from those of every other, which may have the same numbers. */
+export function sourceName({ host, login }: Pick<ImapAccount, 'host' | 'login'>, folder: SourceFolder): string {
+  const whole = JSON.stringify([host.toLowerCase(), login, folder.remote])
+  return `imap ${createHash('sha256').update(whole).digest('base64url')}`
+}
+
 export interface SourceFolder {
   /** As it is called there. */
   readonly remote: string
-  /** As it is called here. */
-  readonly path: string
+  /** As it is called here; null where it cannot be. */
+  readonly path: string | null
   readonly specialUse: string | null
   readonly subscribed: boolean
 }
@@ -46,7 +54,8 @@ export class ImapSource {
   readonly #client: Client
   readonly #messageBytesMax: number
 
-  private constructor(client: Client, messageBytesMax: number) {
+  /** @param client of an account that may be logged in to */
+  constructor(client: Client, messageBytesMax: number) {
     this.#client = client
     this.#messageBytesMax = messageBytesMax
     // Also said by what is under way, which then fails.
@@ -87,21 +96,35 @@ export class ImapSource {
     for (const { flags, path: remote, delimiter, specialUse, subscribed } of listed.slice(0, transfer.foldersMax)) {
       if (flags.has('\\Noselect') || flags.has('\\NonExistent')) continue
       const path = remote.toUpperCase() === 'INBOX' ? 'INBOX' : remote.split(delimiter || '/').join('/')
+      if (pathProblem(path) !== undefined) {
+        folders.push({ remote, path: null, subscribed, specialUse: null })
+        continue
+      }
       const stated = uses.find(use => use === specialUse)
       folders.push({
-        ...{ remote, path, subscribed },
+        ...{ remote, path: normalizePath(path), subscribed },
         specialUse: path === 'INBOX' ? null : (stated ?? usualUse(path)),
       })
     }
     return folders
   }
 
-  /** Opens a folder for reading: which messages it has. The validity tells them from others that had the same numbers. */
-  async select(folder: SourceFolder): Promise<{ validity: string; uids: number[] }> {
-    const opened = await this.#client.mailboxOpen(folder.remote, { readOnly: true })
-    if (opened.exists === 0) return { validity: String(opened.uidValidity), uids: [] }
-    const found = await this.#client.search({ all: true }, { uid: true })
-    return { validity: String(opened.uidValidity), uids: found === false || found === undefined ? [] : found }
+  /**
+   * Opens a folder for reading: which messages it has. The validity tells them from others that had the same numbers.
+   *
+   * @returns null where the other server refuses
+   */
+  async select(folder: SourceFolder): Promise<{ validity: string; uids: number[] } | null> {
+    try {
+      const opened = await this.#client.mailboxOpen(folder.remote, { readOnly: true })
+      const validity = String(opened.uidValidity)
+      if (opened.exists === 0) return { validity, uids: [] }
+      const uids = await this.#client.search({ all: true }, { uid: true })
+      return Array.isArray(uids) ? { validity, uids } : null
+    } catch (error) {
+      if (isRefusal(error)) return null
+      throw error
+    }
   }
 
   /** A message of the folder that is open; null where it is empty or gone. @throws Fault MessageTooLarge */
@@ -127,6 +150,12 @@ export class ImapSource {
   async close(): Promise<void> {
     await this.#client.logout().catch(() => this.#client.close())
   }
+}
+
+/** It answered NO or BAD, and is still there. */
+function isRefusal(error: unknown): boolean {
+  const { responseStatus } = error as { responseStatus?: string }
+  return responseStatus === 'NO' || responseStatus === 'BAD'
 }
 
 async function addresses(outward: Outward, { host, security }: ImapAccount): Promise<readonly string[]> {

@@ -1,19 +1,19 @@
 // `teal import-imap`: fetches the mail of an account from another server, with its password there. Flags, dates and
-// folders are kept. A message is known by the server, the folder's UIDVALIDITY and its UID, so that running it again
-// fetches only what is missing.
+// folders are kept. A message is known by the account and folder there, the folder's UIDVALIDITY and its UID, so that running it
+// again fetches only what is missing.
 
 import { Command } from 'commander'
+import { ImapSource, type SourceFolder, sourceName } from '#actors/admin/imap-source.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { imapFlow } from '#lib/process/lazy.ts'
-import { usualUse } from '#mail/exchange/maildir.ts'
-import { isKeyword, parseFlags } from '#mail/flags.ts'
-import { mendPlain } from '#mail/mime/line-end.ts'
 import { type OutwardFailure, outwardFailure } from '#net/outward/outward.ts'
 import { type ImportCounters, Load, newCounters } from '../load.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { Progress, print } from '../print.ts'
 import { accountId, type Reach, reach, readSecret } from '../reach.ts'
+
+const { messageBytesMax } = limits.body
 
 interface Options extends ConfigOptions {
   readonly host: string
@@ -47,31 +47,32 @@ async function importImap(identifier: string, options: Options): Promise<void> {
   const progress = new Progress('messages', options.json === true)
   try {
     const user = await accountId(to, identifier)
+    const { host, login } = options
     const secure = options.port === '993'
     const client = new (imapFlow().ImapFlow)({
-      ...{ host: options.host, port: Number(options.port), secure, logger: false },
+      ...{ host, port: Number(options.port), secure, logger: false },
       ...(!secure && options.insecure !== true && { doSTARTTLS: true }),
+      ...{ disableAutoIdle: true, socketTimeout: limits.transfer.sourceIdleMs },
+      ...{ maxLiteralSize: messageBytesMax, maxResponseSize: 2 * messageBytesMax },
       tls: { rejectUnauthorized: options.insecure !== true },
       ...{ connectionTimeout: limits.outward.connectMs, greetingTimeout: limits.outward.connectMs },
-      auth: { user: options.login, pass: readSecret(options.passwordFile) },
+      auth: { user: login, pass: readSecret(options.passwordFile) },
     })
-    // Also said by what is under way, which then fails.
-    client.on('error', () => {})
+    const source = new ImapSource(client, messageBytesMax)
     await client.connect().catch(error => {
       client.close()
       throw notOpened(error, options)
     })
     try {
-      for (const folder of await client.list()) {
-        if (folder.flags.has('\\Noselect') || folder.flags.has('\\NonExistent')) continue
-        await importFolder({ to, user, client, counters, progress, host: options.host }, folder)
+      for (const folder of await source.folders()) {
+        await importFolder({ to, user, source, counters, progress, account: { host, login } }, folder)
       }
     } catch (error) {
       if (error instanceof Fault || client.usable) throw error
       const text = `${options.host} ended the connection: run this again, it goes on where it was`
       throw new Fault('SourceUnreachable', { text, cause: error })
     } finally {
-      await client.logout().catch(() => client.close())
+      await source.close()
     }
     progress.end()
     const { imported, known, skipped, failed } = counters
@@ -101,73 +102,68 @@ function notOpened(error: Error & { authenticationFailed?: boolean; responseText
   return new Fault('SourceUnreachable', { text, cause: error })
 }
 
-type Client = InstanceType<ReturnType<typeof imapFlow>['ImapFlow']>
-type Folder = Awaited<ReturnType<Client['list']>>[number]
-
 interface Run {
   readonly to: Reach
   readonly user: string
-  readonly client: Client
+  readonly source: ImapSource
   readonly counters: ImportCounters
   readonly progress: Progress
-  readonly host: string
+  readonly account: { readonly host: string; readonly login: string }
 }
 
-const uses = ['\\Sent', '\\Trash', '\\Drafts', '\\Junk', '\\Archive']
-
-async function importFolder({ to, user, client, counters, progress, host }: Run, folder: Folder): Promise<void> {
-  const path = folder.path.toUpperCase() === 'INBOX' ? 'INBOX' : folder.path.split(folder.delimiter).join('/')
-  const stated = uses.find(use => use === folder.specialUse)
-  const specialUse = path === 'INBOX' ? undefined : (stated ?? usualUse(path) ?? undefined)
-  const form = { path, specialUse, subscribed: folder.subscribed }
-  const { id: mailbox } = await to.call<{ id: string }>('POST', `/control/users/${user}/folders`, form)
-  const lock = await client.getMailboxLock(folder.path, { readOnly: true })
-  try {
-    const opened = client.mailbox
-    if (opened === false || opened.exists === 0) return
-    const source = `imap ${host}`.slice(0, 500)
-    const prefix = `${opened.uidValidity}:`
-    const found = await client.search({ all: true }, { uid: true })
-    const uids = found === false || found === undefined ? [] : found
-    progress.expect(uids.length)
-    const load = new Load(to, { user, mailbox, source }, counters, progress)
-    for (let at = 0; at < uids.length; at += limits.transfer.keysMax) {
-      const keys = uids.slice(at, at + limits.transfer.keysMax).map(uid => `${prefix}${uid}`)
-      const missing = await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, {
-        ...{ mailbox, source, keys },
-      })
-      counters.known += keys.length - missing.keys.length
-      progress.add(keys.length - missing.keys.length)
-      for (const key of missing.keys)
-        await fetchOne(client, key.slice(prefix.length), key, path, load, { counters, progress })
-    }
-    await load.end()
-  } finally {
-    lock.release()
+async function importFolder(
+  { to, user, source, counters, progress, account }: Run,
+  folder: SourceFolder,
+): Promise<void> {
+  const { path, remote, specialUse, subscribed } = folder
+  if (path === null) {
+    counters.skipped += 1
+    return progress.note(`${remote}: no folder can be called so, passed over`)
   }
+  const opened = await source.select(folder)
+  if (opened === null) {
+    counters.failed += 1
+    return progress.note(`${remote}: the other server does not open it`)
+  }
+  const form = { path, specialUse: specialUse ?? undefined, subscribed }
+  const { id: mailbox } = await to.call<{ id: string }>('POST', `/control/users/${user}/folders`, form)
+  const { validity, uids } = opened
+  const name = sourceName(account, folder)
+  const prefix = `${validity}:`
+  progress.expect(uids.length)
+  const load = new Load(to, { user, mailbox, source: name }, counters, progress)
+  for (let at = 0; at < uids.length; at += limits.transfer.keysMax) {
+    const keys = uids.slice(at, at + limits.transfer.keysMax).map(uid => `${prefix}${uid}`)
+    const missing = await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, {
+      ...{ mailbox, source: name, keys },
+    })
+    counters.known += keys.length - missing.keys.length
+    progress.add(keys.length - missing.keys.length)
+    for (const key of missing.keys)
+      await fetchOne(source, key.slice(prefix.length), key, path, load, { counters, progress })
+  }
+  await load.end()
 }
 
 async function fetchOne(
-  client: Client,
+  source: ImapSource,
   uid: string,
   key: string,
   path: string,
   load: Load,
   { counters, progress }: { counters: ImportCounters; progress: Progress },
 ): Promise<void> {
-  const wanted = { source: true, flags: true, internalDate: true, size: true }
-  const message = await client.fetchOne(uid, wanted, { uid: true })
-  if (message === false || message === undefined || message.source === undefined || message.source.length === 0) {
-    counters.skipped += 1
-    progress.note(`${path} ${uid}: is empty or has gone, passed over`)
+  const told = (count: 'skipped' | 'failed', what: string) => {
+    counters[count] += 1
+    progress.note(`${path} ${uid}: ${what}`)
     progress.add(1)
-    return
   }
-  const content = mendPlain(message.source)
-  const flags = parseFlags([...(message.flags ?? [])].filter(name => name.startsWith('\\') || isKeyword(name)))
-  const idate = message.internalDate === undefined ? null : new Date(message.internalDate).getTime()
-  await load.add({
-    ...{ key, name: `${path} ${uid}`, size: content.length, content },
-    ...{ flags: flags?.bits ?? 0, keywords: flags?.keywords ?? [], idate: Number.isFinite(idate) ? idate : null },
-  })
+  try {
+    const message = await source.message(Number(uid))
+    if (message === null) told('skipped', 'is empty or has gone, passed over')
+    else await load.add({ key, name: `${path} ${uid}`, size: message.content.length, ...message })
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'MessageTooLarge') throw error
+    told('failed', 'is larger than a message may be')
+  }
 }

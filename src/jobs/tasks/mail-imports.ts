@@ -1,17 +1,16 @@
 // Fetching the mail of an account from another server, as a task of its owner: folder by folder, message by message.
 //
-// A message is known by the server, the folder's UIDVALIDITY and its UID, so that what broke off goes on where it was and
+// A message is known by the account and folder there, the folder's UIDVALIDITY and its UID, so that what broke off goes on where it was and
 // doing it again brings only what is missing. The password is stored sealed, opened here, and goes from the row with the
 // task's end. The quota ends it; what is there stays.
 
+import { type ImapAccount, ImapSource, type SourceFolder, sourceName } from '#actors/admin/imap-source.ts'
 import type { Importer } from '#actors/admin/import.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { SecretBox } from '#lib/secret/secret-box.ts'
-import { normalizePath, pathProblem } from '#mail/path.ts'
 import type { Outward } from '#net/outward/outward.ts'
 import type { Task } from '#store/accounts/task.ts'
-import { type ImapAccount, ImapSource, type SourceFolder } from './imap-source.ts'
 import { longKind, type TaskResult, type TaskRun, type Tasks } from './tasks.ts'
 
 export interface MailImportDeps {
@@ -73,19 +72,23 @@ class MailImport {
 
   async #folder(source: ImapSource, folder: SourceFolder): Promise<void> {
     const { path, specialUse, subscribed } = folder
-    this.#counts.folder = path.slice(0, shownLengthMax)
+    this.#counts.folder = (path ?? folder.remote).slice(0, shownLengthMax)
     await this.#note(true)
-    if (pathProblem(path) !== undefined) {
+    if (path === null) {
       this.#counts.skipped += 1
       return
     }
     const { importer } = this.#deps
     const { signal } = this.#run
-    const form = { path: normalizePath(path), specialUse, subscribed }
-    const { id: mailbox } = await importer.folder(this.#user, form, signal)
-    const { validity, uids } = await source.select(folder)
+    const opened = await source.select(folder)
+    if (opened === null) {
+      this.#counts.failed += 1
+      return
+    }
+    const { validity, uids } = opened
+    const { id: mailbox } = await importer.folder(this.#user, { path, specialUse, subscribed }, signal)
     this.#counts.found += uids.length
-    const name = `imap ${this.#input.host}`.slice(0, limits.transfer.keyLengthMax)
+    const name = sourceName(this.#input, folder)
     for (let at = 0; at < uids.length; at += limits.transfer.keysMax) {
       const keys = uids.slice(at, at + limits.transfer.keysMax).map(uid => `${validity}:${uid}`)
       const missing = await importer.missing(this.#user, mailbox, name, keys)
