@@ -1,9 +1,8 @@
 // `teal import-mbox`: moves mbox files (mboxrd, as mail programs and audits write them) into accounts.
 //
-// A message has no name in such a file, so it is known by its bytes, and by how many of the same came before it: running
+// A message has no name in such a file, so it is known by what it says, and by how many of the same came before it: running
 // it again moves only what is missing.
 
-import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
 import { Command } from 'commander'
@@ -11,7 +10,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { usualUse } from '#mail/exchange/maildir.ts'
 import { type MboxRead, readMbox } from '#mail/exchange/mbox.ts'
-import { mboxItem } from '#mail/exchange/mbox-item.ts'
+import { isFolderData, MboxKeys, mboxItem } from '#mail/exchange/mbox-item.ts'
 import { type ImportCounters, Load, type LoadItem } from '../load.ts'
 import { withConfig } from '../options.ts'
 import type { Progress } from '../print.ts'
@@ -68,7 +67,7 @@ async function openMbox(file: string): Promise<FileHandle> {
 
 async function moveAll({ to, user, mailbox, counters, progress }: Place, file: string): Promise<void> {
   const load = new Load(to, { user, mailbox, source: 'mbox' }, counters, progress)
-  const seenBefore = new Map<string, number>()
+  const keys = new MboxKeys()
   let number = 0
   let expected = 0
   const expect = (total: number) => {
@@ -84,6 +83,11 @@ async function moveAll({ to, user, mailbox, counters, progress }: Place, file: s
     if (number >= expected || number % 1000 === 0)
       expect(Math.max(number, Math.round((number * size) / Math.max(1, chunks.bytesRead))))
     const name = `${file} (message ${number})`
+    if (read.message !== null && isFolderData(read.message)) {
+      counters.skipped += 1
+      progress.add(1)
+      continue
+    }
     if (read.message === null || read.message.length === 0) {
       const tooLarge = read.message === null
       counters[tooLarge ? 'failed' : 'skipped'] += 1
@@ -91,10 +95,7 @@ async function moveAll({ to, user, mailbox, counters, progress }: Place, file: s
       progress.add(1)
       continue
     }
-    const hash = createHash('sha256').update(read.message).digest('base64url')
-    const before = seenBefore.get(hash) ?? 0
-    seenBefore.set(hash, before + 1)
-    await load.add(itemOf(read, read.message, name, before === 0 ? hash : `${hash} ${before}`))
+    await load.add(itemOf(read, read.message, name, keys.of(mailbox, read.message)))
   }
   if (number === 0) throw new Fault('InputValidationError', { text: `${file} is no mbox: it has no From line` })
   expect(number)

@@ -4,7 +4,6 @@
 // stored. What another server has is fetched by a task (jobs/tasks/mail-imports.ts); its password is sealed before it is
 // stored, and appears nowhere. The quota of the account stands in the way of both.
 
-import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import type { Imported, Importer } from '#actors/admin/import.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
@@ -15,7 +14,7 @@ import { keepHeapSmall } from '#lib/process/heap.ts'
 import type { SecretBox } from '#lib/secret/secret-box.ts'
 import { usualUse } from '#mail/exchange/maildir.ts'
 import { type MboxRead, readMbox } from '#mail/exchange/mbox.ts'
-import { mboxItem } from '#mail/exchange/mbox-item.ts'
+import { isFolderData, MboxKeys, mboxItem } from '#mail/exchange/mbox-item.ts'
 import { normalizePath, pathProblem } from '#mail/path.ts'
 import { findMailbox, findMailboxByPath } from '#store/mailboxes/mailboxes.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
@@ -47,7 +46,7 @@ export function importEndpoints(deps: ImportDeps): Endpoint[] {
     description:
       'The body is the file. One that begins with `From ` is an mbox (mboxrd), anything else a message. Flags are taken from ' +
       '`Status` and `X-Status`; with `folders` each message goes to the folder that `X-Export-Mailbox` names. What is there ' +
-      'from an earlier call is known by its bytes and not stored again, so a call that broke off is made again.',
+      'from an earlier call is known by what it says and not stored again, so a call that broke off is made again.',
     allow: 'messages.create',
     bodyKind: 'raw',
     bodyBytesMax: transfer.fileBytesMax,
@@ -60,7 +59,7 @@ export function importEndpoints(deps: ImportDeps): Endpoint[] {
     reply: {
       imported: Type.Integer(),
       known: Type.Integer({ description: 'There from an earlier call' }),
-      skipped: Type.Integer({ description: 'Empty' }),
+      skipped: Type.Integer({ description: 'Empty, or what a program keeps about the file' }),
       failed: Type.Integer({ description: 'Larger than a message may be' }),
     },
     faults: ['UserNotFound', 'NoSuchMailbox', 'OverQuotaError', 'TooManySessions', 'Overloaded', 'StorageUnavailable'],
@@ -141,8 +140,7 @@ class FileImport {
   readonly #counts = { imported: 0, known: 0, skipped: 0, failed: 0 }
   /** Ids of folders by path. */
   readonly #folders = new Map<string, string>()
-  /** How often the same bytes came before, by folder and hash. */
-  readonly #before = new Map<string, number>()
+  readonly #keys = new MboxKeys()
   readonly #pace = new Pace()
   #storing: Promise<void>[] = []
 
@@ -169,19 +167,15 @@ class FileImport {
   }
 
   async #message({ envelope, message }: MboxRead): Promise<void> {
-    if (message === null || message.length === 0) {
+    if (message === null || message.length === 0 || isFolderData(message)) {
       this.#counts[message === null ? 'failed' : 'skipped'] += 1
       return
     }
     const { path, content, ...about } = mboxItem(message, envelope)
     const mailbox = await this.#folder(path)
-    const hash = createHash('sha256').update(message).digest('base64url')
-    const place = `${mailbox} ${hash}`
-    const before = this.#before.get(place) ?? 0
-    this.#before.set(place, before + 1)
     const { importer, messageBytesMax } = this.#deps
     const received = await importer.receive([content], messageBytesMax)
-    const item = { mailbox, source: 'mbox', key: before === 0 ? hash : `${hash} ${before}`, ...about, limited: true }
+    const item = { mailbox, source: 'mbox', key: this.#keys.of(mailbox, message), ...about, limited: true }
     const stored = importer
       .store(this.#to.user, item, received)
       .then(result => this.#count(result), refused(this.#counts))

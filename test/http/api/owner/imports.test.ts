@@ -81,6 +81,20 @@ describe('a file', () => {
     expect(source).toBe('Subject: first\r\n\r\nFrom the start\r\n>From deeper\r\n')
   })
 
+  test('that its program has written flags into meanwhile is known again, and keywords come along', async () => {
+    const to = await account(service, 'reader')
+    const of = (status: string, more = '') =>
+      `From a@example.org Sat Feb  3 04:05:06 2001\n${status}Subject: kept\n${more}Message-ID: <1@x>\n\nStatus: x\n`
+    const internal = `From MAILER-DAEMON Sat Feb  3 04:05:06 2001\nSubject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\nX-IMAP: 1 2\n\nx\n\n`
+    const first = await bring(to, internal + of('Status: O\nX-Keywords: project $Label1\n'))
+    expect(first.body).toMatchObject({ imported: 1, skipped: 1 })
+    for (const later of [of('Status: RO\nX-Status: F\n'), of('', 'X-UID: 7\nX-IMAPbase: 1 2\n 3\nContent-Length: 9\n')])
+      expect((await bring(to, later)).body).toMatchObject({ imported: 0, known: 1 })
+    expect((await bring(to, of('').replace('Status: x', 'Status: y'))).body).toMatchObject({ imported: 1 })
+    const exported = await (await service.raw('GET', `/users/${to.id}/export.mbox`)).text()
+    expect(exported).toContain('X-Keywords: project $Label1\n')
+  })
+
   test('lies in the order in which it was brought, though the first of it is much work', async () => {
     const other = await account(service, 'ordered')
     const parts = Array.from({ length: 900 }, (_, at) => `--x\nContent-Type: text/plain; name="${at}"\n\n${at}\n`)
