@@ -24,6 +24,7 @@ import {
   messagesBetween,
 } from '#store/mailboxes/audits.ts'
 import type { ActorSystem } from '../kernel/system.ts'
+import { mboxContent } from '../view/mbox-export.ts'
 import type { DirectoryCommand } from './directory.ts'
 
 export interface NewAudit {
@@ -87,16 +88,20 @@ export async function copyForAudit(system: ActorSystem, id: string, signal: Abor
   if (audit.deleted !== null) return { copied: audit.copied }
   await directory.run(noteState, { id, state: 'importing', failed: 0 })
   try {
-    for (const table of ['message', 'archive'] as const) {
-      for (let after = 0; ; ) {
+    const copy = async (table: 'message' | 'archive', from: number) => {
+      for (let after = from; ; ) {
         signal.throwIfAborted()
         const nums = await messagesBetween(read, audit.user, audit, table, after, limits.audit.batchMessages)
         const last = nums.at(-1)
-        if (last === undefined) break
+        if (last === undefined) return after
         await directory.run(copyPiece, { audit: id, nums })
         after = last
       }
     }
+    const last = await copy('message', 0)
+    await copy('archive', 0)
+    // What was brought back from the archive before its turn came there has a higher number.
+    await copy('message', last)
   } catch (error) {
     if (!signal.aborted) await directory.run(noteState, { id, state: 'failed', failed: 1 })
     throw error
@@ -120,13 +125,12 @@ export async function* auditMbox(read: Reader, bodies: Bodies, id: string): Asyn
   for (;;) {
     const page = await auditMessages(read, id, after, limits.audit.pageMessages)
     for (const message of page) {
-      const { path, flags, sender: from, idate: date, prefix, body } = message
-      const fields = [`X-Export-Mailbox: ${path}`, ...((flags & flag.draft) === 0 ? [] : ['X-Export-Draft: Yes'])]
-      async function* whole(): AsyncGenerator<Buffer> {
-        if (prefix !== '') yield Buffer.from(prefix)
-        yield* (await bodies.open(body)).stream()
-      }
-      yield* mboxMessage({ from, date, fields }, whole())
+      const { path, flags, sender: from, idate: date } = message
+      const content = await mboxContent(bodies, message)
+      if (content === undefined) continue
+      const draft = (flags & flag.draft) === 0 ? [] : ['X-Export-Draft: Yes']
+      const fields = [`X-Export-Mailbox: ${path}`, ...draft, ...content.fields]
+      yield* mboxMessage({ from, date, fields }, content.bytes)
     }
     const last = page.at(-1)
     if (last === undefined) return

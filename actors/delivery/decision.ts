@@ -3,11 +3,14 @@
 //
 // Everything was worked out before the turn; nothing in here waits or can be refused.
 
+import { bodyAdd, bodyRelease } from '#store/bodies/writes.ts'
+import { auditArrival, isAudited } from '#store/mailboxes/audits.ts'
+import { headerInsert, outlineInsert, outlineWeight } from '#store/mailboxes/outlines.ts'
 import { type Trace, traceInsert } from '#store/rules/trace.ts'
 import { queueId } from '#store/sending/outbound.ts'
 import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
 import { queue } from '../sending/outgoing.ts'
-import { requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
+import { inbox, requireUser, type UserCommand, type UserTurn } from '../user/user.ts'
 import type { SealedForward } from './encryption.ts'
 import type { Arriving, Decision } from './rules.ts'
 
@@ -44,14 +47,30 @@ export const deliverMessage: UserCommand<{ append: Append; decision: CarriedOut 
   },
 }
 
-/** Takes a message that its owner's rules do not want to be stored. */
-export const dropMessage: UserCommand<CarriedOut, Carried> = {
+/** Takes a message that its owner's rules do not want to be stored: only audits get it. */
+export const dropMessage: UserCommand<{ append: Append; decision: CarriedOut }, Carried> = {
   name: 'message.drop',
   pipelined: true,
-  run(turn, decision) {
-    requireUser(turn)
+  async run(turn, { append, decision }) {
+    const { id } = requireUser(turn)
+    if (await isAudited(turn.read, id)) auditDropped(turn, append)
     return { queued: carryOut(turn, decision, null) }
   },
+}
+
+/** Copies it for every audit of the account that is on; where none takes it, nothing of it stays. */
+function auditDropped(turn: UserTurn, { prepared, prefix, flags, keywords, idate, meta }: Append): void {
+  const { body, outline, header, attachments } = prepared
+  const { num: mailbox, modseq } = inbox(turn)
+  turn.write(bodyAdd, prepared.row, prepared.weight)
+  turn.write(outlineInsert, { body, ...outline }, outlineWeight(outline))
+  if (header !== null) turn.write(headerInsert, { body, lines: header })
+  turn.write(auditArrival, {
+    ...{ mailbox, uid: 0, num: 0, user: turn.state.num, modseq, flags, idate: idate ?? turn.now },
+    ...{ size: prepared.size + Buffer.byteLength(prefix), thread: 0, body, saved: turn.now, attachments },
+    ...{ keywords, expires: null, prefix, meta },
+  })
+  turn.write(bodyRelease, { num: body }, 20)
 }
 
 /** Queues what was decided and keeps the decision for those who ask. Gives ids in the queue. */

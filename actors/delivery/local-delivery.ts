@@ -264,7 +264,8 @@ export class LocalDelivery {
       discard = sealed.discard
       decision = forwarding(decided, sealed)
       if (decision.drop) {
-        const { queued } = await handle.run(dropMessage, carried(decision, message))
+        const flagged = { ...append, flags: decision.flags }
+        const { queued } = await handle.run(dropMessage, { append: flagged, decision: carried(decision, message) })
         taken = true
         const action = queued.length > 0 ? 'forwarded' : 'dropped'
         return { stored: null, fate: { action, ...scored(message.spam?.score), queued } }

@@ -29,7 +29,7 @@ async function* folder({ read, bodies }: Sources, { num, path }: Mailbox): Async
   for (let from = 1; ; ) {
     const page = await rangeMessages(read, num, from, 2 ** 32, limits.audit.pageMessages)
     for (const message of page) {
-      const content = await contentOf(bodies, message)
+      const content = await mboxContent(bodies, message)
       if (content === undefined) continue
       const fields = [...statusOf(message), `X-Export-Mailbox: ${path}`, ...content.fields]
       yield* mboxMessage({ from: message.meta.from ?? '', date: message.idate, fields }, content.bytes)
@@ -40,7 +40,8 @@ async function* folder({ read, bodies }: Sources, { num, path }: Mailbox): Async
   }
 }
 
-async function contentOf(bodies: Bodies, { body: num, prefix }: Message) {
+/** The bytes of a message, and fields for what is to be known of them; undefined where it has gone. */
+export async function mboxContent(bodies: Bodies, { body: num, prefix }: Pick<Message, 'body' | 'prefix'>) {
   try {
     const body = await bodies.open(num)
     await bodies.proof.prove(num, body)

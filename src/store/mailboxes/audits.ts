@@ -159,11 +159,22 @@ export const messageAppend = defineWrite<Message, Stored[]>(
     encode: encodeMessage,
     told: (sql, values) => {
       insertMessage(sql, values)
-      const { user, mailbox, saved, body, idate, size, flags, prefix, meta } = decodeMessage(values)
-      sql(copyNew.call).run(user, mailbox, saved, idate, body, size, flags, prefix, meta.from ?? '')
+      tellArrival(sql, values)
     },
   },
 )
+
+/** A message that came and is not stored: only audits of its account get it. */
+export const auditArrival = defineWrite<Message, Stored[]>(
+  'audit.arrival',
+  (sql, values) => audit(sql, decodeMessage(values)),
+  { encode: encodeMessage, told: tellArrival },
+)
+
+function tellArrival(sql: Sql, values: readonly Stored[]): void {
+  const { user, mailbox, saved, body, idate, size, flags, prefix, meta } = decodeMessage(values)
+  sql(copyNew.call).run(user, mailbox, saved, idate, body, size, flags, prefix, meta.from ?? '')
+}
 
 function audit(sql: Sql, message: Message): void {
   const audits =
@@ -220,6 +231,11 @@ export const auditDrop = defineWrite<{ id: string; count: number }>(
   },
   { told: (sql, { id, count }) => void sql(dropSome.call).run(id, count) },
 )
+
+/** Whether an account may have an audit that is on. */
+export async function isAudited(read: Reader, user: string): Promise<boolean> {
+  return (await read.one('SELECT 1 FROM audit WHERE "user" = ? AND deleted IS NULL LIMIT 1', user)) !== undefined
+}
 
 export async function findAudit(read: Reader, id: string): Promise<Audit | undefined> {
   return await audits.one(read, 'WHERE id = ?', id)

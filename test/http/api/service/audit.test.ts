@@ -81,6 +81,27 @@ describe('an audit', () => {
     expect(text).not.toContain('\r')
   })
 
+  test('gets what rules of the account throw away, and nothing of it stays where there is none', async () => {
+    const { audit, client } = await tokens()
+    const user = await service.user('thrower')
+    const query = { subject: 'unwanted' }
+    await service.call('POST', `/users/${user}/filters`, { query, action: { delete: true } })
+    const bodies = () => service.teal.core.read.one('SELECT count(*) AS n FROM body')
+    const before = await bodies()
+    const large = 'x'.repeat(300_000)
+    await lmtp('thrower@example.com', `Subject: unwanted before\r\n\r\n${large}\r\n`)
+    expect(await bodies()).toEqual(before)
+    const { body } = await service.call('POST', '/audit', { user, expires: expires() }, audit)
+    await settled(body.id, audit, 0)
+    await lmtp('thrower@example.com', `Subject: unwanted one\r\n\r\n${large}\r\n`)
+    await lmtp('thrower@example.com', 'Subject: wanted\r\n\r\nx\r\n')
+    expect(await settled(body.id, audit, 2)).toMatchObject({ audited: 2 })
+    const { messages } = await mboxOf(body.id, client)
+    expect(messages.map(one => /^Subject: (.*)$/m.exec(one)?.[1])).toEqual(['unwanted one', 'wanted'])
+    const folders = (await service.call('GET', `/users/${user}/mailboxes?counters=true`)).body.results as Body[]
+    expect(folders.reduce((sum: number, one: Body) => sum + one.total, 0)).toBe(1)
+  })
+
   test('keeps to its span, marks drafts, and says who sent nothing', async () => {
     const { audit } = await tokens()
     const user = await service.user('spanned')
