@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { codecZstd, unpack } from '#store/bodies/format/codec.ts'
 import { compress, decompress } from '#store/bodies/format/zstd.ts'
 
 /** Text and noise of many sizes, small ones more often, up to past the size that goes through a kept stream. */
@@ -20,6 +21,21 @@ test('what is packed comes back, and the public calls read and write the same', 
     expect(decompress(packed, value.length).equals(value)).toBe(true)
     expect(zstdDecompressSync(packed).equals(value)).toBe(true)
     expect(decompress(zstdCompressSync(value), value.length).equals(value)).toBe(true)
+  }
+})
+
+test('a bit that was turned is an error, whichever it is', () => {
+  for (const value of [Buffer.from('words of a letter '.repeat(20)), Buffer.alloc(150_000, 'much more ')]) {
+    const packed = Buffer.from(compress(value))
+    for (let bit = 0; bit < packed.length * 8; bit++) {
+      const broken = Buffer.from(packed)
+      broken[bit >> 3] = (broken[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+      let came: Buffer | undefined
+      try {
+        came = unpack(codecZstd, broken, value.length)
+      } catch {}
+      if (came !== undefined) expect([bit, came.equals(value)]).toEqual([bit, true])
+    }
   }
 })
 
