@@ -76,6 +76,13 @@ async function makePair(hostname: string): Promise<KeyPair> {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
 
+  /** From 2050 on a moment is written in another form (RFC 5280 4.1.2.5). */
+  const moment = (at: number) => {
+    const value = new Date(at)
+    const { UTCTime, GeneralizedTime } = pkijs.TimeType
+    return new pkijs.Time({ type: value.getUTCFullYear() < 2050 ? UTCTime : GeneralizedTime, value })
+  }
+
   const certificate = new pkijs.Certificate()
   certificate.version = 2
   certificate.serialNumber = new asn1.Integer({ valueHex: serialNumber() })
@@ -83,8 +90,8 @@ async function makePair(hostname: string): Promise<KeyPair> {
     const value = new asn1.Utf8String({ value: hostname.length > commonNameLengthMax ? localhost : hostname })
     name.typesAndValues.push(new pkijs.AttributeTypeAndValue({ type: commonName, value }))
   }
-  certificate.notBefore.value = new Date(now() - backdateMs)
-  certificate.notAfter.value = new Date(now() + validMs)
+  certificate.notBefore = moment(now() - backdateMs)
+  certificate.notAfter = moment(now() + validMs)
   const names = [...new Set([hostname, localhost])].map(value => new pkijs.GeneralName({ type: 2, value }))
   const addresses = loopbackBytes.map(bytes => {
     const value = new asn1.OctetString({ valueHex: Uint8Array.from(bytes) })
