@@ -222,6 +222,8 @@ export const limits = {
   },
   /** The HTTP front. */
   http: {
+    /** Characters of a header field of a message that an answer repeats as one of its own; programs take 8 to 16 KB of all of them. */
+    repeatedLengthMax: 2000,
     /** Connections at once, and from one network. */
     connectionsMax: 10_000,
     connectionsPerNetworkMax: 1000,

@@ -18,6 +18,7 @@ import { ranged } from '../../answer.ts'
 import { pagedCounted } from '../../cursor.ts'
 import { endpoint, type Request } from '../../endpoint.ts'
 import { content, id, moment, oneOf, optional, pageReply, paging, text, userId } from '../../schema.ts'
+import { dispositionOf, headerText } from '../messages/disposition.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 
 export interface StorageDeps {
@@ -135,7 +136,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
       if (file === undefined) throw new Fault('FileNotFound')
       const headers = {
         'content-type': file.type,
-        'content-disposition': disposition(file.filename),
+        'content-disposition': dispositionOf(file.filename),
         'content-id': file.cid === null ? undefined : `<${headerText(file.cid)}>`,
         'content-security-policy': "default-src 'none'; sandbox",
         'cache-control': 'private, no-cache',
@@ -218,17 +219,3 @@ function described(input: Given, request: Request): { filename: string; type: st
 }
 
 const octets = 'application/octet-stream'
-
-/** A download under that name, which is one name whatever was given (RFC 6266 4.3). */
-function disposition(given: string): string {
-  const filename = given.replace(/[\x00-\x1f\x7f/\\]/g, '_')
-  const plain = headerText(filename).replaceAll('"', '_')
-  const encoded = encodeURIComponent(filename).replace(/['()*]/g, one => `%${one.charCodeAt(0).toString(16)}`)
-  return plain === filename
-    ? `attachment; filename="${plain}"`
-    : `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
-}
-
-function headerText(text_: string): string {
-  return text_.replace(/[^\x20-\x7e]/g, '_')
-}

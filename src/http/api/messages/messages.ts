@@ -5,6 +5,7 @@
 
 import { Type } from 'typebox'
 import { filesOf, openAttachment, sourceOf, textOf, waysOut } from '#actors/view/message.ts'
+import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { shownMark } from '#store/domains/mark.ts'
 import { counted } from '#store/engine/counted.ts'
@@ -15,11 +16,13 @@ import { pageMessages, type RowAt } from '#store/mailboxes/messages.ts'
 import type { Conversation } from '#store/search/conversations.ts'
 import { binary } from '../../answer.ts'
 import { type Cursor, pagedCounted } from '../../cursor.ts'
+
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { forwardEndpoints } from '../sending/forward.ts'
 import { submitEndpoints } from '../sending/submit.ts'
 import { archiveEndpoints } from './archive.ts'
+import { dispositionOf } from './disposition.ts'
 import { mailboxOrResolve } from './mailboxes.ts'
 import { mboxEndpoints } from './mbox.ts'
 import { changeEndpoints } from './message-changes.ts'
@@ -189,8 +192,10 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       const { message } = await messageOf(read, input)
       const { info, disposition, size, stream, text: asText } = await openAttachment(sources, message, input.attachment)
       const headers = {
-        'content-type': info.contentType || 'application/octet-stream',
-        'content-disposition': disposition,
+        'content-type':
+          info.contentType !== '' && fits(info.contentType) ? info.contentType : 'application/octet-stream',
+        'content-disposition':
+          disposition === undefined || fits(disposition) ? disposition : dispositionOf(info.filename),
         // What a stranger sent is no page of this origin. Only a PDF needs more than a sandbox lets its viewer do.
         'content-security-policy': info.contentType === 'application/pdf' ? undefined : "default-src 'none'; sandbox",
         'cache-control': 'private, no-cache',
@@ -203,4 +208,9 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
   })
 
   return [list, get, source, attachment]
+}
+
+/** Whether clients and proxies take a field of an answer, whatever a stranger wrote into it. */
+function fits(value: string): boolean {
+  return value.length <= limits.http.repeatedLengthMax
 }

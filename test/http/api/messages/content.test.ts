@@ -46,6 +46,18 @@ test('an attachment is served as its bytes, as text where that is asked for, and
   expect([pdf.type, pdf.body.toString()]).toEqual(['application/pdf', '%PDF-'])
 })
 
+test('a name without end keeps nobody from an attachment', async () => {
+  const user = await account(service, 'endless')
+  const name = 'x'.repeat(100_000)
+  const raw = `Content-Type: a/${name}\r\nContent-Disposition: attachment; filename="${name}.pdf"\r\n\r\nabc`
+  const id = await user.put('INBOX', { raw })
+  const path = `/users/${user.id}/mailboxes/${user.box('INBOX')}/messages/${id}/attachments/ATT00001`
+  const response = await service.raw('GET', path)
+  expect(await response.text()).toBe('abc')
+  expect(response.headers.get('content-type')).toBe('application/octet-stream')
+  expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${'x'.repeat(251)}.pdf"`)
+})
+
 test('HTML may be large for its pictures only', async () => {
   const user = await account(service, 'large')
   const messages = `/mailboxes/${user.box('INBOX')}/messages`
