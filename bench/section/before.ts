@@ -9,9 +9,9 @@ import type { Row } from '../row.ts'
 import { makeFolder, removeFolder, startService } from '../service.ts'
 import * as sides from '../sides.ts'
 
-const rounds = 24
+const rounds = 10
 /** Of the time for one measure. */
-const share = 0.17
+const share = 0.4
 const pieces: readonly sides.Piece[] = [
   sides.login,
   sides.reading,
