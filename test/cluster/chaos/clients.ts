@@ -103,6 +103,12 @@ export class Imap {
     return lines
   }
 
+  /** Makes a folder unless it is there. @throws Refused */
+  async make(folder: string): Promise<void> {
+    const last = (await this.ask(`create ${folder}`)).at(-1) ?? ''
+    if (!/^\S+ (?:OK|NO \[ALREADYEXISTS\])/.test(last)) throw new Refused(`create ${folder}: ${last}`)
+  }
+
   /** A message as a literal. */
   async append(mailbox: string, text: string): Promise<string[]> {
     this.#number += 1

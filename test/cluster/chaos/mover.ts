@@ -43,10 +43,15 @@ export class Mover {
 
   async #enter(): Promise<Imap> {
     const imap = await Imap.login(await this.#load.node(), this.#account.name)
-    await imap.ask('create Moved')
-    const lines = await imap.ok('select INBOX')
-    this.#validity = /UIDVALIDITY (\d+)/.exec(lines.join(' '))?.[1] ?? ''
-    return imap
+    try {
+      await imap.make('Moved')
+      const lines = await imap.ok('select INBOX')
+      this.#validity = /UIDVALIDITY (\d+)/.exec(lines.join(' '))?.[1] ?? ''
+      return imap
+    } catch (error) {
+      imap.close()
+      throw error
+    }
   }
 
   async #step(imap: Imap): Promise<void> {

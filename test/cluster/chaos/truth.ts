@@ -36,7 +36,7 @@ async function lookAt({ world, journal, load }: Truth, account: Account): Promis
   const places = new Map<string, string[]>()
   const node = world.nodes[Math.floor(load.random() * world.nodes.length)]
   const imap = await Imap.login(await load.node(node), account.name)
-  await imap.ask('create Moved')
+  await imap.make('Moved')
   for (const folder of ['INBOX', 'Moved']) {
     const selected = (await imap.ok(`select ${folder}`)).join(' ')
     const validity = /UIDVALIDITY (\d+)/.exec(selected)?.[1] ?? ''
