@@ -393,7 +393,6 @@ describe('names that cannot be looked up', () => {
     const forged = costly('bob@good.test')
     expect(await send(heeding, 'eve@evil.test', forged)).toMatch(/^451 4\.7\.1 /)
     await Promise.all(slow)
-    expect(await send(heeding, 'eve@evil.test', forged)).toMatch(/^550 5\.7\.26 /)
   })
 
   test('what might have passed is put off and not refused', async () => {

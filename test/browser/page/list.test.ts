@@ -110,6 +110,8 @@ describe('a search that is typed', () => {
     await page.keyboard.press('/')
     const field = page.getByRole('combobox', { name: 'Search mail' })
     await page.keyboard.type('is')
+    // Those of the first letter alone are gone.
+    await expect.poll(() => page.getByRole('option', { name: /^in:/ }).count()).toBe(0)
     await page.getByRole('option', { name: /^is:/ }).waitFor()
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
