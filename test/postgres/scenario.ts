@@ -46,8 +46,8 @@ const domain = (name: string, more: Row = {}) =>
     quota: 0,
     ...more,
   })
-const message = (num: number, mailbox: number, more: Row = {}) =>
-  of('message.append', 'message', num, {
+const message = (num: number, mailbox: number, more: Row = {}, write = 'message.append') =>
+  of(write, 'message', num, {
     num,
     uid: num,
     mailbox,
@@ -123,6 +123,9 @@ export const scenario: readonly (readonly WrittenUnit[])[] = [
   [one(message(1, 1, { body: 1 }), of('tally.add', 'tally', 1, { mailbox: 1, total: 1, unseen: 0, size: 10 }))],
   [one(of('audit.insert', 'audit', 1, { id: 'audit1', user: 'u1', starts: null, ends: null, expires: 900_000 }))],
   [one(body(3), message(3, 1, { body: 3, saved: 500, meta: { from: 'f@x', source: 'api' } }))],
+  // What came and is not stored.
+  [one(body(4), message(4, 1, { body: 4, saved: 500, meta: { from: 'g@x', source: 'smtp' } }, 'audit.arrival'))],
+  [one(message(4, 2, { body: 4, saved: 950_000, meta: { from: 'g@x', source: 'smtp' } }, 'audit.arrival'))],
   [
     one(['audit.copy', { audit: 'audit1', nums: [1, 3, 99], at: 700 }]),
     one(['audit.copy', { audit: 'audit1', nums: [1], at: 700 }]),

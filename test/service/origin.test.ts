@@ -381,7 +381,7 @@ describe('names that cannot be looked up', () => {
     timeout: 60_000,
   }, async () => {
     const heeding = at('heeding')
-    for (let at = 0; at < 5; at++) dns.silent.add(`slow${at}.test`)
+    for (let at = 0; at < 7; at++) dns.silent.add(`slow${at}.test`)
     const fields = 'X-More: 1\r\n'.repeat(limits.verify.plainFieldsMax + 1)
     const costly = (from: string) => {
       const plain = message(from, `${'x'.repeat(70)}\r\n`.repeat(limits.verify.largeBytes / 70))
@@ -391,7 +391,9 @@ describe('names that cannot be looked up', () => {
     const slow = [...dns.silent].map(domain => send(heeding, `bob@${domain}`, costly(`bob@${domain}`)))
     await expect.poll(() => dns.asked.some(name => name.includes('slow'))).toBe(true)
     const forged = costly('bob@good.test')
-    expect(await send(heeding, 'eve@evil.test', forged)).toMatch(/^451 4\.7\.1 /)
+    // On a busy machine it may come before the others have come.
+    const forge = () => send(heeding, 'eve@evil.test', forged)
+    await expect.poll(forge, { timeout: 40_000 }).toMatch(/^451 4\.7\.1 /)
     await Promise.all(slow)
   })
 
