@@ -1,5 +1,5 @@
-// Runs suites of package.json, as .ci/run does, and counts: the last line is "N passed, N failed". Those of an argument go one after the
-// other (`one,next`), those of another argument at the same time.
+// Runs the suites of package.json one after the other, as .ci/run does, and counts: the last line is "N passed, N failed". What waits much
+// runs beside what works: in `one,next+other` two go one after the other, and a third at the same time.
 //
 // A suite that breaks does not stop the next. Few files in which something failed are run once more, alone, at the end: what only a busy
 // machine makes fail is named as unsteady, to be mended, and holds up nothing; what fails again has failed.
@@ -105,12 +105,7 @@ function read(file: string): Outcome | undefined {
 function alone(script: string, files: readonly string[]): { command: string[]; env: Record<string, string> } {
   const words = script.split(' ')
   const at = words.indexOf('vitest')
-  const env = Object.fromEntries(
-    words
-      .slice(0, at)
-      .filter(word => /^[A-Z_]+=/.test(word))
-      .map(word => word.split('=', 2) as [string, string]),
-  )
+  const env = Object.fromEntries(words.slice(0, at).map(word => word.split('=', 2) as [string, string]))
   const takesOne = (word: string | undefined) => word === '--project' || word === '--exclude'
   const options = words.filter((word, n) => n > at && (takesOne(word) || takesOne(words[n - 1])))
   // As `npm run` does: the Node that was installed with the packages comes before the machine's own.
@@ -137,7 +132,7 @@ async function runInOrder(suites: readonly string[]): Promise<void> {
   for (const suite of suites) await run(suite)
 }
 
-await Promise.all(process.argv.slice(2).map(lane => runInOrder(lane.split(','))))
+for (const group of process.argv.slice(2)) await Promise.all(group.split('+').map(side => runInOrder(side.split(','))))
 
 for (const { suite, files, failed: before, names } of again) {
   for (const name of names) say(`failed in ${suite}: ${name}`)
