@@ -244,6 +244,20 @@ const breaches: Record<string, [broken: Record<string, string>, mended: Record<s
       { 'src/config/keys.ts': "a: { b: flag(true, 'x') }", 'src/a.ts': 'config.a.b' },
     ],
   ],
+  write: [
+    [
+      { 'src/store/a.ts': "const b = defineWrite('a.b', () => {})", 'src/store/writer/writes.ts': "import '../c.ts'" },
+      { 'src/store/a.ts': "const b = defineWrite('a.b', () => {})", 'src/store/writer/writes.ts': "import '../a.ts'" },
+    ],
+    [
+      { 'actors/a.ts': "const b = defineWrite<{ c: 1 }>('a.b', () => {})" },
+      { 'src/store/engine/write.ts': 'export function defineWrite<Row>() {}' },
+    ],
+    [
+      { 'src/store/b/a.ts': 'const b = things.defineInsert()', 'src/store/writer/writes.ts': "'../b/a.ts'" },
+      { 'src/store/b/a.ts': 'const b = things.defineInsert()', 'src/store/writer/writes.ts': "import '../b/a.ts'" },
+    ],
+  ],
   event: [
     [
       { 'actors/kernel/events.ts': "  'user.created': {}", 'actors/a.ts': "emit('user.created')" },

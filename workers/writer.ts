@@ -27,7 +27,7 @@ import {
   statements,
 } from '../src/store/engine/sqlite/handle.ts'
 import { type Watched, watching } from '../src/store/engine/watched.ts'
-import { type Effects, findWrite, Refused } from '../src/store/engine/write.ts'
+import { definedWrites, type Effects, findWrite, Refused } from '../src/store/engine/write.ts'
 import { logBefore, logLoss } from '../src/store/folder/log-loss.ts'
 import { databaseMissing, isUnfinished } from '../src/store/folder/presence.ts'
 import { Checkpoints } from '../src/store/writer/checkpoint.ts'
@@ -174,8 +174,9 @@ function commit(handle: Handle, sql: Sql, stale: Map<number, number>, batch: Bat
   return reply
 }
 
+/** A name that no write has is met when its unit is run, which fails alone. */
 function isOnce({ operations }: WrittenUnit): boolean {
-  return operations.some(([name, row]) => findWrite(name).once?.(row) === true)
+  return operations.some(([name, row]) => definedWrites().get(name)?.once?.(row) === true)
 }
 
 /** One transaction with each unit in it that `apply` does not refuse. */
@@ -253,7 +254,7 @@ function run(sql: Sql, { operations }: WrittenUnit, { before, afterwards, undo }
 function release({ units }: Batch): void {
   for (const { operations } of units) {
     for (const [name, row] of operations) {
-      for (const { buffer } of findWrite(name).values?.(row) ?? []) {
+      for (const { buffer } of definedWrites().get(name)?.values?.(row) ?? []) {
         if (buffer instanceof ArrayBuffer && buffer.byteLength >= limits.writer.releasedBytesMin) buffer.transfer(0)
       }
     }

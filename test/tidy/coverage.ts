@@ -3,6 +3,7 @@
 // These rules read the declarations from the text of the files that hold them, so that they can be fed a snippet; a
 // declaration counts as used where its name stands in another file's code or literals.
 
+import { join } from 'node:path'
 import { lineAt, type Project, type Source } from './source.ts'
 import { type Finding, isProgram, type Look, look, type Rule } from './style.ts'
 
@@ -40,6 +41,16 @@ export const coverageRules: readonly Rule[] = [
       )
       const text = codeOf(project, path => isProgram(path) && !path.startsWith('src/config'))
       return named({ settings: names }, text, 'is read nowhere')
+    },
+  },
+  {
+    name: 'write',
+    promise: 'every write is known to the threads that find it by name',
+    find: project => {
+      const listed = new Set(project.get(writeList)?.imports.map(({ specifier }) => join(writeList, '..', specifier)))
+      return look({ writes: writesOf(project) }, each => {
+        return !listed.has(each.source.path) && finding(`is not known to ${writeList}`)(each)
+      })
     },
   },
   {
@@ -90,6 +101,25 @@ export const coverageRules: readonly Rule[] = [
     },
   },
 ]
+
+const writeList = 'src/store/writer/writes.ts'
+/** What the two files that make writes offer for defining one. */
+const writeMakers = ['src/store/engine/table.ts', 'src/store/engine/write.ts']
+
+/** Writes by the constants that hold them. */
+function writesOf(project: Project): Declaration[] {
+  return [...project.values()]
+    .filter(({ path }) => isProgram(path) && !writeMakers.includes(path))
+    .flatMap(source => {
+      const calls = source.code.matchAll(/\bdefineWrite\b\s*[(<]|\.define(?:Insert|Upsert|Update|Delete)\s*[(<]/g)
+      return [...calls].map(({ index }) => ({ source, at: index, name: holder(source.code, index) }))
+    })
+}
+
+/** The constant that what stands at `at` becomes. */
+function holder(code: string, at: number): string {
+  return [...code.slice(0, at).matchAll(/\bconst (\w+)/g)].at(-1)?.[1] ?? 'a write'
+}
 
 interface Declaration {
   readonly source: Source

@@ -1,4 +1,5 @@
-// Every write there is, for the threads that find them by name: whoever defines one in another file adds a line.
+// Every write there is, for the threads that find them by name: whoever defines one in another file adds a line. A unit with one
+// that is not known here is refused.
 
 import '../accounts/address-book.ts'
 import '../accounts/address.ts'
@@ -41,6 +42,7 @@ import '../search/docs.ts'
 import '../sending/arrived-report.ts'
 import '../sending/attempts.ts'
 import '../sending/bounce.ts'
+import '../sending/domain-hold.ts'
 import '../sending/forward-trouble.ts'
 import '../sending/outbound.ts'
 import '../sending/outbound-waiting.ts'

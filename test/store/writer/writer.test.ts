@@ -18,7 +18,7 @@ import { migrations } from '#store/engine/schema.ts'
 import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { openReader } from '#store/engine/sqlite/reader.ts'
 import { changedBy } from '#store/engine/watched.ts'
-import { type Operation, operation } from '#store/engine/write.ts'
+import { defineWrite, type Operation, operation } from '#store/engine/write.ts'
 import { StaleUnit, Writer } from '#store/writer/writer.ts'
 
 let dir: string
@@ -172,6 +172,25 @@ test('units of a partition made from a state that failed are stale, also in late
   await expect(writer.submit(unit([insert('e', 'four')], 7, 2))).rejects.toBeInstanceOf(StaleUnit)
   await writer.submit(unit([insert('f', 'five')], 7, 4))
   expect(await keys()).toEqual(['five', 'one', 'three'])
+})
+
+test('a unit with a write that the thread does not know fails alone, and those beside it and after it are on disk', async () => {
+  const unknown = operation(
+    defineWrite<{ key: string }>('nobody.knows', () => {}),
+    { key: 'one' },
+  )
+  const results = await Promise.allSettled([
+    writer.submit(unit([insert('a', 'one')])),
+    writer.submit(unit([insert('b', 'two'), unknown], 7, 3)),
+    writer.submit(unit([insert('c', 'three')], 7, 3)),
+    writer.submit(unit([insert('d', 'four')])),
+  ])
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'fulfilled'])
+  expect((results[1] as PromiseRejectedResult).reason).toMatchObject({ message: 'no write is called nobody.knows' })
+  expect((results[2] as PromiseRejectedResult).reason).toBeInstanceOf(StaleUnit)
+  expect(writer.healthy).toBe(true)
+  await writer.submit(unit([insert('e', 'five')], 7, 4))
+  expect(await keys()).toEqual(['five', 'four', 'one'])
 })
 
 test('a full disk is a temporary error for all, loses nothing, and heals by itself', async () => {
