@@ -46,6 +46,7 @@ export const importAccount: UserCommand<{ entries: readonly AccountEntry[] }, Im
     const counts = { imported: 0, existing: 0, failed: 0 }
     // The form of every row is looked at before the first write, which must not be followed by a fault.
     const known = new Set<string>()
+    const taken = new Taken()
     for (const { part, entry } of entries) {
       const name = `${part} ${String(entry.id)}`
       if (known.has(name)) {
@@ -53,7 +54,7 @@ export const importAccount: UserCommand<{ entries: readonly AccountEntry[] }, Im
         continue
       }
       known.add(name)
-      counts[await takeRow(turn, part, entry)] += 1
+      counts[await takeRow(turn, part, entry, taken)] += 1
     }
     const { user } = turn.state
     if (user !== undefined && counts.imported > 0) await finish(turn, user, entries)
@@ -61,13 +62,31 @@ export const importAccount: UserCommand<{ entries: readonly AccountEntry[] }, Im
   },
 }
 
-async function takeRow(turn: UserTurn, part: AccountEntry['part'], row: Row): Promise<keyof ImportCounts> {
+/** What a store has once, as far as this unit brings it: the other service may have it twice, in letters that are the same here. */
+class Taken {
+  readonly #names = new Set<string>()
+
+  has(part: AccountEntry['part'], name: string): boolean {
+    return this.#names.has(`${part} ${name}`)
+  }
+
+  add(part: AccountEntry['part'], name: string): void {
+    this.#names.add(`${part} ${name}`)
+  }
+}
+
+async function takeRow(
+  turn: UserTurn,
+  part: AccountEntry['part'],
+  row: Row,
+  taken: Taken,
+): Promise<keyof ImportCounts> {
   try {
     if (part === 'user') return await takeUser(turn, row)
     if (turn.state.user === undefined) return 'failed'
     requireUser(turn)
     if (await hasEntry(turn.read, part, text(row.id))) return 'existing'
-    return await takers[part](turn, row)
+    return await takers[part](turn, row, taken)
   } catch (error) {
     if (error instanceof Malformed || error instanceof Fault || error instanceof SyntaxError) return 'failed'
     throw error
@@ -101,19 +120,20 @@ async function takeUser(turn: UserTurn, row: Row): Promise<keyof ImportCounts> {
   return 'imported'
 }
 
-type Taker = (turn: UserTurn, row: Row) => keyof ImportCounts | Promise<keyof ImportCounts>
+type Taker = (turn: UserTurn, row: Row, taken: Taken) => keyof ImportCounts | Promise<keyof ImportCounts>
 
 const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
-  async address(turn, row) {
+  async address(turn, row, taken) {
     const given = text(row.address)
     if (!given.includes('*') && !isAddress(given)) throw new Malformed()
     const { key, address, domain } = normalizeAddress(given)
-    if ((await findAddressByKey(turn.read, key)) !== undefined) return 'existing'
+    if (taken.has('address', key) || (await findAddressByKey(turn.read, key)) !== undefined) return 'existing'
     const base = { id: text(row.id), key, address, domain, user: turn.state.id, name: text(row.name) }
     const tags = texts(row.tags)
     const more = { metaData: anything(row.meta), internalData: anything(row.internal), forward: null }
     const signature = row.signature == null ? undefined : formed(row.signature, signatureForms)
     turn.write(addressInsert, { ...base, tags, ...more, signature, created: moment(row.created) })
+    taken.add('address', key)
     return 'imported'
   },
   asp(turn, row) {
@@ -128,31 +148,38 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     })
     return 'imported'
   },
-  credential(turn, row) {
+  async credential(turn, row, taken) {
+    const rawId = text(row.rawId)
+    const there = await listCredentials(turn.read, turn.state.num)
+    if (taken.has('credential', rawId) || there.some(one => one.rawId === rawId)) return 'existing'
     turn.write(credentialInsert, {
-      ...{ id: text(row.id), user: turn.state.num, rawId: text(row.rawId), publicKey: text(row.publicKey) },
+      ...{ id: text(row.id), user: turn.state.num, rawId, publicKey: text(row.publicKey) },
       ...{ counter: whole(row.counter), description: text(row.description), attachment: text(row.attachment) },
       created: moment(row.created),
     })
+    taken.add('credential', rawId)
     return 'imported'
   },
-  async register(turn, row) {
+  async register(turn, row, taken) {
     const key = normalizeAddress(text(row.address)).key
-    if (await isInAddressBook(turn.read, turn.state.num, key)) return 'existing'
+    if (taken.has('register', key) || (await isInAddressBook(turn.read, turn.state.num, key))) return 'existing'
     turn.write(addressBookInsert, {
       ...{ id: text(row.id), user: turn.state.num, key, address: text(row.address), name: text(row.name) },
       ...{ used: moment(row.used), disabled: truth(row.disabled), known: truth(row.known) },
     })
+    taken.add('register', key)
     return 'imported'
   },
-  async contact(turn, row) {
+  async contact(turn, row, taken) {
     const card: Card = { ...emptyCard, ...formed(row.card, cardForms) }
-    if (card.uid === '' || card.name === '') throw new Malformed()
-    if ((await findContactByUid(turn.read, turn.state.num, card.uid)) !== undefined) return 'existing'
+    const { uid } = card
+    if (uid === '' || card.name === '') throw new Malformed()
+    if (taken.has('contact', uid) || (await findContactByUid(turn.read, turn.state.num, uid))) return 'existing'
     turn.write(contactInsert, {
       ...{ id: text(row.id), user: turn.state.num, ...contactWords(card), card },
       ...{ created: moment(row.created), changed: moment(row.changed) },
     })
+    taken.add('contact', uid)
     return 'imported'
   },
   async suppression(turn, row) {
@@ -168,14 +195,15 @@ const takers: Readonly<Record<Exclude<AccountEntry['part'], 'user'>, Taker>> = {
     turn.write(suppressionPut, { row: suppressionRow(given), user, rowsMax: limits.suppression.accountMax })
     return 'imported'
   },
-  async autoreply(turn, row) {
-    if (await hasAutoreply(turn.read, turn.state.num)) return 'existing'
+  async autoreply(turn, row, taken) {
+    if (taken.has('autoreply', '') || (await hasAutoreply(turn.read, turn.state.num))) return 'existing'
     const { num: user } = turn.state
     turn.write(autoreplyPut, {
       ...{ user, id: text(row.id), status: truth(row.status), name: text(row.name) },
       ...{ subject: text(row.subject), text: text(row.text), html: text(row.html) },
       ...{ start: orNull(row.starts), end: orNull(row.ends), created: moment(row.created) },
     })
+    taken.add('autoreply', '')
     return 'imported'
   },
   filter(turn, row) {

@@ -8,7 +8,8 @@ import { wantsEncryption } from '#actors/delivery/encryption.ts'
 import { prepare } from '#actors/delivery/prepare.ts'
 import type { UserHandle } from '#actors/kernel/system.ts'
 import { type Append, appendMessages } from '#actors/mailbox/append.ts'
-import { createMailbox, deleteMailbox, renameParent, unsubscribeName, updateMailbox } from '#actors/mailbox/mailbox.ts'
+import { deleteFolder } from '#actors/mailbox/deletion.ts'
+import { createMailbox, renameParent, unsubscribeName, updateMailbox } from '#actors/mailbox/mailbox.ts'
 import {
   copyMessages,
   type Expunge,
@@ -17,13 +18,11 @@ import {
   moveMessages,
   storeFlags,
   type Transfer,
-  type UidRanges,
 } from '#actors/mailbox/message.ts'
 import { after, monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
-import { toRanges } from '#mail/numbers.ts'
 import { findUser, findUserByNumber, readUsage, type User } from '#store/accounts/users.ts'
 import type { Received } from '#store/bodies/bodies.ts'
 import type { Body } from '#store/bodies/read.ts'
@@ -211,27 +210,23 @@ class LocalStore implements MailStore {
   }
 
   async deleteFolder(id: string): Promise<void> {
-    await this.#handle.run(deleteMailbox, { id, staysSubscribed: true })
+    await deleteFolder(this.#handle, { id, staysSubscribed: true })
   }
 
   async unsubscribe(path: string): Promise<void> {
     await this.#handle.run(unsubscribeName, { path })
   }
 
-  /** In one step where nothing is to be encrypted on the way, else some at a time. */
+  /** In one step where they are few, else some at a time: one unit for all would hold up every other writer. */
   async moveAll(from: Mailbox, to: string): Promise<void> {
     const target = await this.folder(to)
     const user = await this.#user()
-    const move = (uids: UidRanges) => {
-      return this.#dependencies.transfer(this.#handle, moveMessages, { from: from.id, to, uids })
-    }
-    if (user === undefined || !wantsEncryption(user, target)) {
-      await move([[1, 0xffffffff]])
-      return
-    }
+    const isSealed = user !== undefined && wantsEncryption(user, target)
+    const pieceMessages = isSealed ? limits.actor.encryptedMax : limits.mailbox.pieceMessages
     const uids = await arrivals(this.#read, from.num, 1)
-    for (let at = 0; at < uids.length; at += limits.actor.encryptedMax) {
-      await move(toRanges(uids.slice(at, at + limits.actor.encryptedMax)))
+    for (let at = 0; at < uids.length; at += pieceMessages) {
+      const [first = 0, last = first] = [uids[at], uids[Math.min(at + pieceMessages, uids.length) - 1]]
+      await this.move({ from: from.id, to, uids: [[first, last]] })
     }
   }
 

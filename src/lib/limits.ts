@@ -1185,7 +1185,7 @@ export const limits = {
   },
   /** Mailboxes. */
   mailbox: {
-    /** A mailbox with more messages is emptied in pieces of so many before it is deleted. */
+    /** A mailbox with more messages is emptied in pieces of so many before it is deleted, and moved whole in such. */
     pieceMessages: 5000,
     /** Names an account stays subscribed to without such a mailbox, and characters of them all; the oldest are let go. */
     subscriptionsMax: 200,

@@ -1,6 +1,6 @@
 // Commands that ask for much: they are answered whole, and while they run others have their turn.
 
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { openpgp } from '#lib/process/lazy.ts'
 import { useTeal } from '../running.ts'
@@ -203,4 +203,43 @@ test('eight searches of one account hold up neither a search of another nor a de
   expect(order.filter((one, at) => one !== 'eight' && at < 7)).toHaveLength(2)
   bert.close()
   client.close()
+})
+
+describe('a folder of more messages than one command takes', () => {
+  const { messagesMax } = limits.actor
+  beforeAll(() => void Object.assign(limits.actor, { messagesMax: 5500 }))
+  afterAll(() => void Object.assign(limits.actor, { messagesMax }))
+
+  /** Six messages, doubled ten times. */
+  async function filled(user: string, mailbox: string): Promise<Client> {
+    const client = await login(user)
+    if (mailbox !== 'INBOX') await client.ok(`CREATE ${mailbox}`)
+    for (let at = 0; at < 6; at++) await client.ok(append(mailbox, mail(`${at}`)))
+    await client.ok(`SELECT ${mailbox}`)
+    for (let round = 0; round < 10; round++) await client.ok(`COPY 1:* ${mailbox}`)
+    return client
+  }
+  const count = async (client: Client, mailbox: string) => {
+    const [line] = await client.ok(`STATUS ${mailbox} (MESSAGES)`)
+    return Number(/MESSAGES (\d+)/.exec(line ?? '')?.[1])
+  }
+
+  test('is deleted', async () => {
+    const client = await filled('anna', 'Huge')
+    expect(await count(client, 'Huge')).toBe(6144)
+    await client.ok('DELETE Huge')
+    expect(await client.ok('LIST "" Huge')).toEqual([])
+    client.close()
+  })
+
+  test('is moved by RENAME INBOX', async () => {
+    await service.user('cora')
+    const client = await filled('cora', 'INBOX')
+    await client.ok('UID STORE 17 FLAGS.SILENT (\\Flagged)')
+    await client.ok('RENAME INBOX Old')
+    expect([await count(client, 'INBOX'), await count(client, 'Old')]).toEqual([0, 6144])
+    await client.ok('SELECT Old')
+    expect(await client.ok('UID SEARCH FLAGGED')).toEqual(['* SEARCH 17'])
+    client.close()
+  })
 })

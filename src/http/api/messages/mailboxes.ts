@@ -4,16 +4,15 @@
 // An unknown account and an unknown folder are told alike where a token may not know the difference (wire-details 5).
 
 import { Type } from 'typebox'
-import type { ActorSystem, UserHandle } from '#actors/kernel/system.ts'
-import { createMailbox, deleteMailbox, updateMailbox } from '#actors/mailbox/mailbox.ts'
-import { expungeMessages } from '#actors/mailbox/message.ts'
+import type { ActorSystem } from '#actors/kernel/system.ts'
+import { deleteFolder } from '#actors/mailbox/deletion.ts'
+import { createMailbox, updateMailbox } from '#actors/mailbox/mailbox.ts'
 import { Fault, type FaultCode, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { comparePaths, isSentence, normalizePath, pathProblem } from '#mail/path.ts'
 import { findUser, type User } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { findMailbox, findMailboxByPath, isDeletable, listMailboxes, type Mailbox } from '#store/mailboxes/mailboxes.ts'
-import { uidSlice } from '#store/mailboxes/retention.ts'
+import { findMailbox, findMailboxByPath, listMailboxes, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { endpoint } from '../../endpoint.ts'
 import { bool, field, mailboxId, num, optional, userId } from '../../schema.ts'
 
@@ -163,26 +162,12 @@ export function mailboxEndpoints({ system, tasks }: MailboxDeps) {
     faults: ['NoSuchMailbox', 'DisallowedMailboxMethod'],
     async run({ input, signal }) {
       const handle = system.handle(input.user)
-      await emptyLarge(handle, input.mailbox, signal)
-      await handle.run(deleteMailbox, { id: input.mailbox }, signal).catch(coded('Mailbox deletion failed'))
+      await deleteFolder(handle, { id: input.mailbox }, signal).catch(coded('Mailbox deletion failed'))
       return {}
     },
   })
 
   return [list, create, get, update, remove]
-}
-
-/** A very large folder that may go is emptied in pieces first: one unit for all of it would hold up every other writer. */
-async function emptyLarge(handle: UserHandle, id: string, signal: AbortSignal): Promise<void> {
-  const { pieceMessages } = limits.mailbox
-  for (;;) {
-    const user = await findUser(handle.read, handle.id)
-    const mailbox = user === undefined ? undefined : await findMailbox(handle.read, user.num, id)
-    if (mailbox === undefined || mailbox.total <= pieceMessages || !isDeletable(mailbox)) return
-    const { to } = await uidSlice(handle.read, mailbox.num, 1, pieceMessages)
-    const piece = { mailbox: id, uids: [[1, to]] as const, marked: false }
-    await handle.run(expungeMessages, piece, signal)
-  }
 }
 
 /** An id, or the word that stands for "the one whose path is given". */

@@ -315,6 +315,32 @@ describe('an export of documents', () => {
     expect((await imported(bytes)).body.result).toMatchObject({ imported: 0, failed: 1, existing: 8 })
   })
 
+  test('brings once what it has twice in other letters, and what comes after it', async () => {
+    const [first, second] = [new ObjectId(), new ObjectId()]
+    const account = (id: ObjectId, name: string) => {
+      const address = `${name}@example.org`
+      return entry('users', 'users', { _id: id, username: name, address, password: hash, created: new Date() })
+    }
+    const of = (id: ObjectId, client: string, collection: string, document: object) =>
+      entry(client, collection, { _id: new ObjectId(), user: id, created: new Date(), ...document })
+    const bytes = container(
+      account(first, 'twice'),
+      of(first, 'users', 'addresses', { address: 'twice@example.org' }),
+      of(first, 'users', 'addresses', { address: 'Twice@Example.org' }),
+      of(first, 'database', 'addressregister', { address: 'a@example.net', name: 'A', updated: new Date(5) }),
+      of(first, 'database', 'addressregister', { address: 'A@EXAMPLE.net', name: 'B', updated: new Date(6) }),
+      of(first, 'database', 'autoreplies', { status: true, subject: 'One' }),
+      of(first, 'database', 'autoreplies', { status: true, subject: 'Two' }),
+      account(second, 'afterwards'),
+      of(second, 'users', 'addresses', { address: 'afterwards@example.org' }),
+    )
+    const { body } = await imported(bytes)
+    expect(body).toEqual({ result: { entries: 9, imported: 6, failed: 0, existing: 3 } })
+    expect((await to.call('GET', `/users/${first}`)).body).toMatchObject({ address: 'twice@example.org' })
+    expect((await to.call('GET', `/users/${first}/autoreply`)).body.subject).toBe('One')
+    expect((await to.call('GET', `/users/${second}`)).body).toMatchObject({ address: 'afterwards@example.org' })
+  })
+
   test('cut short within a record is refused', async () => {
     const whole = container(entry('users', 'users', { _id: new ObjectId(), username: 'cutoff' }))
     expect((await imported(whole.subarray(0, -3))).body.code).toBe('ExportInvalid')
