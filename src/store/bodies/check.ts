@@ -63,8 +63,10 @@ export async function* checkBodies(read: Reader, files: BodyFiles, how: BodyChec
        WHERE num > ? ORDER BY num LIMIT ${pageRows}`,
       num,
     )
-    for (const body of bodies) yield* faults(read, 'body', body.num, () => bodyFault(read, body, how))
-    num = bodies.at(-1)?.num ?? 0
+    const last = bodies.at(-1)?.num ?? 0
+    const together = await sizesBetween(read, num, last)
+    for (const body of bodies) yield* faults(read, 'body', body.num, () => bodyFault(read, body, together, how))
+    num = last
     if (bodies.length < pageRows) break
   }
   for (let num = 0; ; ) {
@@ -126,16 +128,46 @@ async function* faults(
   yield `${table} ${num}: ${fault}`
 }
 
-async function bodyFault(read: Reader, body: CheckedBody, how: BodyCheck): Promise<string | null> {
+/** Sizes of parts in the order of their places, by body. */
+type Sizes = ReadonlyMap<number, readonly number[]>
+
+const sizesText = 'SELECT b.body, p.size FROM body_part b JOIN part p ON p.num = b.part'
+
+/** Those of the bodies after `from` up to `to`, in one go; undefined where they cannot be read together. */
+async function sizesBetween(read: Reader, from: number, to: number): Promise<Sizes | undefined> {
+  try {
+    return sizesBy(await read.all(`${sizesText} WHERE b.body > ? AND b.body <= ? ORDER BY b.body, b.seq`, from, to))
+  } catch {
+    return undefined
+  }
+}
+
+async function sizesOf(read: Reader, body: number): Promise<Sizes> {
+  return sizesBy(await read.all(`${sizesText} WHERE b.body = ? ORDER BY b.seq`, body))
+}
+
+function sizesBy(rows: readonly { body: number; size: number }[]): Sizes {
+  const all = new Map<number, number[]>()
+  for (const { body, size } of rows) {
+    const sizes = all.get(body)
+    if (sizes === undefined) all.set(body, [size])
+    else sizes.push(size)
+  }
+  return all
+}
+
+async function bodyFault(
+  read: Reader,
+  body: CheckedBody,
+  together: Sizes | undefined,
+  how: BodyCheck,
+): Promise<string | null> {
   const spans = body.recipe === null ? [] : decodeRecipe(body.recipe)
-  const parts = await read.all<{ size: number }>(
-    'SELECT p.size FROM body_part b JOIN part p ON p.num = b.part WHERE b.body = ? ORDER BY b.seq',
-    body.num,
-  )
-  if (parts.length !== spans.length) return `its recipe has ${spans.length} places, its rows are ${parts.length}`
+  const sizes = (together ?? (await sizesOf(read, body.num))).get(body.num) ?? []
+  if (sizes.length !== spans.length) return `its recipe has ${spans.length} places, its rows are ${sizes.length}`
   let literal = body.size
   for (const [index, { length, lines }] of spans.entries()) {
-    const size = parts[index]?.size ?? 0
+    const size = sizes[index] ?? 0
     if (length !== (lines === null ? size : encodedLength(size, lines))) return `part ${index} does not fill its place`
     literal -= length
   }
