@@ -3,7 +3,10 @@
 // Twice: its shell, which is the same engine without a surface of its own, so that a window of it opens in a third less of processor time,
 // and the whole program, which besides shows PDF and tells on the desktop.
 
-import { type Browser, chromium } from 'playwright-core'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { installed } from '../../bench/peer/install.ts'
 
 /** What Debian's package and its program are called. */
@@ -34,4 +37,30 @@ export async function startChromium(kind: Kind): Promise<Browser> {
       '--renderer-process-limit=1',
     ],
   })
+}
+
+let empty: Promise<Server> | undefined
+const keepers = new WeakMap<BrowserContext, Page>()
+
+/**
+ * Opens an empty page that stays: with the last page of a site ends the process that draws it, and all that it has compiled. It is of the
+ * same site (a host, whatever the port), of no origin that a test knows, and nobody tells it anything.
+ */
+export async function keepProcess(context: BrowserContext, host: string): Promise<void> {
+  empty ??= startEmpty()
+  const keeper = await context.newPage()
+  keepers.set(context, keeper)
+  await keeper.goto(`http://${host}:${((await empty).address() as AddressInfo).port}/`)
+}
+
+async function startEmpty(): Promise<Server> {
+  const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  // It ends with the process.
+  return server.unref()
+}
+
+/** Pages that are open, without the one that keeps their process. */
+export function pagesOf(context: BrowserContext): Page[] {
+  return context.pages().filter(page => page !== keepers.get(context))
 }

@@ -8,7 +8,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { type Dev, startDev } from '#dev/dev.ts'
 import { deliver, writeDraft } from '#testing/sending.ts'
-import { sharedChromium } from '../chromium.ts'
+import { keepProcess, sharedChromium } from '../chromium.ts'
 
 export interface DevPage {
   readonly dev: Dev
@@ -42,6 +42,7 @@ export function useDevPage(): DevPage {
     // Its shell tells nothing on the desktop.
     browser = await sharedChromium('whole')
     context = await browser.newContext({ viewport: { width: 1200, height: 760 } })
+    await keepProcess(context, new URL(dev.url).hostname)
   })
   afterAll(async () => {
     await context?.close()

@@ -3,6 +3,7 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { type Account, account } from '../../http/api/mail-world.ts'
+import { pagesOf } from '../chromium.ts'
 import { usePage } from './page.ts'
 import { mutationVectors } from './reading/mutations.ts'
 import { away, furtherVectors } from './reading/vectors.ts'
@@ -102,7 +103,7 @@ async function unharmed(page: Page, asked: readonly string[]): Promise<void> {
   expect(await page.evaluate('globalThis.ran')).toBeUndefined()
   expect(asked).toEqual([])
   expect(page.url()).toContain('/app/mail/')
-  expect(page.context().pages()).toHaveLength(1)
+  expect(pagesOf(page.context())).toHaveLength(1)
 }
 
 const refused = [

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import type { Locator, Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { type Account, account, mail } from '../../../http/api/mail-world.ts'
-import type { Kind } from '../../chromium.ts'
+import { type Kind, pagesOf } from '../../chromium.ts'
 import { usePage } from '../page.ts'
 import { mutationVectors } from './mutations.ts'
 import { away, furtherVectors } from './vectors.ts'
@@ -68,7 +68,7 @@ async function unharmed({ page, asked }: { page: Page; asked: string[] }): Promi
   await seen
   expect(asked).toEqual([])
   expect(await page.evaluate('globalThis.ran')).toBeUndefined()
-  expect(page.context().pages()).toHaveLength(1)
+  expect(pagesOf(page.context())).toHaveLength(1)
   expect(await page.title()).not.toContain('owned')
 }
 
