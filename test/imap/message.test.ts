@@ -128,6 +128,18 @@ describe('APPEND', () => {
     client.close()
   })
 
+  test('a date that no calendar has is refused before the message is asked for', async () => {
+    const client = await login()
+    for (const date of ['31-Feb-2020 00:00:00 +0000', '01-Jan-2020 24:00:00 +0000', '01-Jan-99 00:00:00 +0000'])
+      expect(await client.ask(`APPEND INBOX "${date}" {10}`), date).toMatchObject({ status: 'BAD', lines: [] })
+    const bytes = mail('early')
+    await client.ok(`APPEND INBOX "01-Jan-0099 00:00:00 +0000" {${bytes.length}+}\r\n${bytes}`)
+    await client.ok('SELECT INBOX')
+    expect(await client.ok('FETCH 1 INTERNALDATE')).toEqual(['* 1 FETCH (INTERNALDATE " 1-Jan-0099 00:00:00 +0000")'])
+    expect(await client.ok('SEARCH BEFORE 1-Jan-0100')).toEqual(['* SEARCH 1'])
+    client.close()
+  })
+
   test('several at once are all stored or none', async () => {
     const client = await login('INBOX')
     const [one, two] = [mail('one'), mail('two')]

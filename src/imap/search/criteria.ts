@@ -7,6 +7,7 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
+import { parseCalendarDay } from '#mail/header/date.ts'
 import { decodeCharset } from '#mail/mime/charset.ts'
 import { type Query, type RowLeaf, type SummaryLeaf, someLeaf, type TextLeaf } from '#mail/query/query.ts'
 import { fold } from '#mail/text/fold.ts'
@@ -174,14 +175,9 @@ class Parser {
   }
 
   #date(): number {
-    const text = this.#decoder.astring()
-    const match = /^(\d{1,2})-([A-Za-z]{3})-(\d{4})$/.exec(text)
-    const month = months.indexOf((match?.[2] ?? '').toLowerCase())
-    if (match === null || month < 0) throw malformed('The date is not valid')
-    const [day, year] = [Number(match[1]), Number(match[3])]
-    const date = new Date(Date.UTC(year, month, day))
-    if (date.getUTCDate() !== day) throw malformed('The date is not valid')
-    return date.getTime()
+    const day = parseCalendarDay(this.#decoder.astring())
+    if (day === null) throw malformed('The date is not valid')
+    return day
   }
 
   #needle(): string {
@@ -189,5 +185,3 @@ class Parser {
     return fold(decodeCharset(bytes, this.#charset ?? 'utf-8'))
   }
 }
-
-const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']

@@ -106,12 +106,29 @@ export function formatInternalDate(time: number): string {
   return `${day}-${monthNames[date.getUTCMonth()]}-${year(date)} ${clock(date)} +0000`
 }
 
-const internalDate = /^\s?(\d{1,2})-([a-z]{3})-(\d{4}) (\d{2}):(\d{2}):(\d{2}) ([+-])(\d{2})(\d{2})$/i
+const internalDate =
+  /^\s?(\d{1,2}-[a-z]{3}-\d{4}) ([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60) ([+-])([01]\d|2[0-3])([0-5]\d)$/i
 
-/** Milliseconds of an RFC 9051 date-time without its quotes, or null. */
+/** Milliseconds of an RFC 9051 date-time without its quotes, or null; one that no calendar has is none. */
 export function parseInternalDate(text: string): number | null {
   const match = internalDate.exec(text)
-  return match ? parseDate(`${match[1]} ${text.trimStart().slice((match[1] ?? '').length + 1)}`) : null
+  const day = parseCalendarDay(match?.[1] ?? '')
+  if (match === null || day === null) return null
+  const number = (at: number) => Number(match[at])
+  const east = (match[5] === '-' ? -1 : 1) * (number(6) * 60 + number(7))
+  return valid(day + ((number(2) * 60 + number(3) - east) * 60 + number(4)) * 1000)
+}
+
+/** Midnight in UTC of an RFC 9051 date (`1-Feb-2020`), or null where no calendar has it. */
+export function parseCalendarDay(text: string): number | null {
+  const match = /^(\d{1,2})-([a-z]{3})-(\d{4})$/i.exec(text)
+  const month = months.indexOf((match?.[2] ?? '').toLowerCase())
+  if (match === null || month < 0) return null
+  const [day, year] = [Number(match[1]), Number(match[3])]
+  // The year as it is written: what makes dates of numbers takes 99 for 1999.
+  const date = new Date(0)
+  date.setUTCFullYear(year, month, day)
+  return date.getUTCDate() === day ? date.getTime() : null
 }
 
 /** mbox `From ` lines: `Thu Jan  1 00:00:00 1970` in UTC. */

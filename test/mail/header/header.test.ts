@@ -280,6 +280,18 @@ describe('dates', () => {
     expect(parseInternalDate(formatInternalDate(time))).toBe(time)
     expect(parseInternalDate('17-Jul-1996 02:44:25 -0700')).toBe(Date.UTC(1996, 6, 17, 9, 44, 25))
     expect(parseInternalDate('17-Jul-1996')).toBe(null)
+    expect(parseInternalDate('29-Feb-2020 23:59:60 +0000')).toBe(Date.UTC(2020, 2, 1))
+    expect(parseInternalDate(formatInternalDate(parseInternalDate(' 1-Mar-0099 00:00:00 +0130') ?? 0))).toBe(
+      Date.parse('0099-02-28T22:30:00Z'),
+    )
+    for (const none of [
+      ...['31-Feb-2020', '29-Feb-2021', '31-Apr-2020', '00-Jan-2020', '1-Jan-99'].map(day => `${day} 00:00:00 +0000`),
+      ...['24:00:00 +0000', '00:60:00 +0000', '00:00:61 +0000', '00:00:00 +2400', '00:00:00 +0060', '00:00:00 GMT'].map(
+        time => `01-Jan-2020 ${time}`,
+      ),
+    ]) {
+      expect([none, parseInternalDate(none)]).toEqual([none, null])
+    }
   })
 })
 
