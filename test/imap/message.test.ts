@@ -315,6 +315,19 @@ describe('STORE', () => {
     client.close()
   })
 
+  test('a conditional one tells the change number of each message that passed, .SILENT or not', async () => {
+    const client = await login('INBOX (CONDSTORE)')
+    await client.ok(append('INBOX', mail('a'), '\\Seen'))
+    const [line = ''] = await client.ok('FETCH 1 MODSEQ')
+    const modseq = /MODSEQ \((\d+)\)/.exec(line)?.[1]
+    // It has the flag already, and so keeps its number.
+    expect(await client.ok(`STORE 1 (UNCHANGEDSINCE ${modseq}) +FLAGS.SILENT (\\Seen)`)).toEqual([
+      `* 1 FETCH (UID 1 MODSEQ (${modseq}))`,
+    ])
+    expect(await client.ok('STORE 1 +FLAGS.SILENT (\\Seen)')).toEqual([])
+    client.close()
+  })
+
   test('EXAMINE does not write', async () => {
     const client = await login('INBOX')
     await client.ok(append('INBOX', mail('a')))

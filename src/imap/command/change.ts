@@ -41,7 +41,9 @@ const store = command({
       const done = await session.mail.storeFlags({ ...change, unchangedSince: input.unchangedSince })
       for (const { modseq } of done.changed) view.toldOwn(modseq)
       refused.push(...done.refused)
-      await answerStore(session, view, input, [...done.changed, ...(input.silent ? [] : done.same)])
+      // RFC 7162 3.1.3: of a conditional one each message that passed is told, .SILENT or not.
+      const all = !input.silent || input.unchangedSince !== undefined
+      await answerStore(session, view, input, [...done.changed, ...(all ? done.same : [])])
       view.settle(false)
       if (session.pace.spent) await session.pace.turn()
     }
