@@ -41,6 +41,21 @@ test('TransferLimit: more is downloaded', async () => {
   client.close()
 })
 
+test('TransferLimit: what went out counts for who leaves in the middle of it, too', async () => {
+  const size = 20_000_000
+  const user = await service.user('leaver', { imapMaxDownload: 1_000_000 })
+  const client = await Client.login(service.at('imap'), 'leaver', 'INBOX')
+  await client.ok(append('INBOX', mail('a', `${'x'.repeat(998)}\r\n`.repeat(size / 1000))))
+  client.pause()
+  client.send('x FETCH 1 BODY.PEEK[TEXT]\r\n')
+  const used = async () => (await service.call('GET', `/users/${user}`)).body.limits.imapDownload.used
+  // The service has begun to answer, and waits for the client, by then.
+  for (let count = 0; count < 20; count++) await used()
+  client.close()
+  await expect.poll(used).toBeGreaterThan(64 * 1024)
+  expect(await used()).toBeLessThan(size)
+})
+
 test('MailboxReadOnly', async () => {
   const client = await open()
   await client.ok('EXAMINE INBOX')

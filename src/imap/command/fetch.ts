@@ -257,6 +257,9 @@ async function answerBodies(
   const text = (item: FetchItem, row: ListedRow) => itemText(session, item, row)
   let missing = 0
   let bytes = 0
+  const sent = (length: number) => {
+    bytes += length
+  }
   let since = out.written
   let ahead = 0
   try {
@@ -268,8 +271,8 @@ async function answerBodies(
         if (session.pace.spent) await session.rest()
         const source = await openSource(session, row)
         // What is sent counts and not what there is: programs fetch a large message in hundreds of pieces.
-        if (answerWhole(session, plan.items, seq, row, source, text)) bytes += source.size
-        else bytes += await answerMessage(session, plan.items, seq, row, source, text)
+        if (answerWhole(session, plan.items, seq, row, source, text)) sent(source.size)
+        else await answerMessage(session, plan.items, seq, row, source, text, sent)
       } catch (error) {
         const fault = await mail.faultOf(row[column.body], error)
         if (!(fault instanceof Fault)) throw fault

@@ -15,13 +15,14 @@ import { extentOf, type Section } from './section.ts'
 type Ready =
   | string
   | { readonly head: string; readonly bytes: Buffer }
-  | { readonly head: string; readonly pieces: Pieces; readonly length: number; readonly binary?: true }
+  | { readonly head: string; readonly pieces: Pieces; readonly binary?: true }
 type Pieces = () => AsyncIterable<Buffer> | Iterable<Buffer>
 
 /**
- * Answers for one message; gives how many bytes of it were sent.
+ * Answers for one message.
  *
  * @param text items that are text of the row; undefined for what is left out
+ * @param sent hears of bytes of the message as they go out, so that they count for a reader that leaves midway, too
  * @throws Fault MessageNotFound, BodyUnreadable, UnknownEncoding before anything was written
  */
 export async function answerMessage(
@@ -31,7 +32,8 @@ export async function answerMessage(
   row: ListedRow,
   source: MessageSource,
   text: (item: FetchItem, row: ListedRow) => string | undefined,
-): Promise<number> {
+  sent: (bytes: number) => void,
+): Promise<void> {
   const ready: Ready[] = []
   for (const item of items) {
     if (session.pace.spent) await session.rest()
@@ -48,17 +50,13 @@ export async function answerMessage(
   for (const [index, one] of ready.entries()) {
     if (index > 0) out.text(' ')
     if (typeof one === 'string') out.text(one)
-    else if ('bytes' in one) out.text(one.head).bytes(one.bytes)
-    else await writePieces(session, one, source.inMemory)
+    else if ('bytes' in one) {
+      out.text(one.head).bytes(one.bytes)
+      sent(one.bytes.length)
+    } else await writePieces(session, one, source.inMemory, sent)
   }
   out.text(')\r\n')
   session.midway = false
-  return ready.reduce((sum, one) => sum + lengthOf(one), 0)
-}
-
-function lengthOf(one: Ready): number {
-  if (typeof one === 'string') return 0
-  return 'bytes' in one ? one.bytes.length : one.length
 }
 
 /**
@@ -105,12 +103,12 @@ async function readSection(source: MessageSource, label: string, section: Sectio
   const extent = plain ? { start: 0, end: source.size } : await extentOf(source, section)
   if (extent === undefined) return `${head}NIL`
   if ('bytes' in extent) return { head: `${head}{${extent.bytes.length}}\r\n`, bytes: extent.bytes }
-  if ('pieces' in extent) return { head: `${head}{${extent.size}}\r\n`, pieces: extent.pieces, length: extent.size }
+  if ('pieces' in extent) return { head: `${head}{${extent.size}}\r\n`, pieces: extent.pieces }
   const { start, end } = extent
   // Nothing may be missing once the length is said.
   await source.prove(start, end)
   const pieces: Pieces = () => (source.inMemory ? source.pieces(start, end) : source.stream(start, end))
-  return { head: `${head}{${end - start}}\r\n`, pieces, length: end - start }
+  return { head: `${head}{${end - start}}\r\n`, pieces }
 }
 
 /** RFC 3516: the content of a leaf without its transfer encoding. */
@@ -125,7 +123,7 @@ async function readBinary(
   const start = Math.min(from, content.size)
   const end = Math.min(content.size, start + count)
   const head = `BINARY${section.label} ~{${end - start}}\r\n`
-  return { head, pieces: () => content.stream(start, end), length: end - start, binary: true }
+  return { head, pieces: () => content.stream(start, end), binary: true }
 }
 
 /** Pieces of something whose length was already announced: when they fail, only closing is left. */
@@ -143,16 +141,21 @@ async function writePieces(
   session: Session,
   { head, pieces, binary }: { readonly head: string; readonly pieces: Pieces; readonly binary?: true },
   inMemory: boolean,
+  sent: (bytes: number) => void,
 ): Promise<void> {
   const { out } = session
   out.text(head)
   const all = pieces()
   if (inMemory && Symbol.iterator in all) {
-    for (const piece of all) out.bytes(piece, binary)
+    for (const piece of all) {
+      out.bytes(piece, binary)
+      sent(piece.length)
+    }
     return
   }
   for await (const piece of unbroken(session, all)) {
     out.bytes(piece, binary)
+    sent(piece.length)
     await out.room()
   }
 }
