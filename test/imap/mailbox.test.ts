@@ -232,6 +232,28 @@ test('names travel as modified UTF-7, or as UTF-8 once that is enabled', async (
   ])
 })
 
+test('a name in another form of Unicode is told with the one it is stored by, in IMAP4rev2 (RFC 9051 5.1)', async () => {
+  const [written, stored] = ['Cafe\u0301', 'Caf\u00e9']
+  const told = (path: string, old: string) => `* LIST (\\HasNoChildren) "/" "${path}" ("OLDNAME" ("${old}"))`
+  await client.ok('ENABLE UTF8=ACCEPT')
+  expect(await client.ok(`CREATE "${written} 1"`)).toEqual([])
+  await client.ok('ENABLE IMAP4rev2')
+  expect(await client.ok(`CREATE "${written}"`)).toEqual([told(stored, written)])
+  expect(await client.ok(`RENAME "${written}" "new ${written}"`)).toEqual([told(`new ${stored}`, `new ${written}`)])
+  expect(await client.ok(`EXAMINE "new ${written}"`)).toContain(told(`new ${stored}`, `new ${written}`))
+  expect(await client.ok(`SELECT "new ${stored}"`)).toContain(`* LIST (\\HasNoChildren) "/" "new ${stored}"`)
+  expect(await client.ok(`CREATE "${stored} 2"`)).toEqual([])
+})
+
+test('RENAME takes a subscription along, so that what RFC 9051 6.3.6 has a program do next does no harm', async () => {
+  await client.ok('CREATE old')
+  await client.ok('SUBSCRIBE old')
+  await client.ok('RENAME old new')
+  expect(names(await client.ok('LSUB "" old'))).toEqual([])
+  for (const command of ['SUBSCRIBE new', 'UNSUBSCRIBE old']) await client.ok(command)
+  expect(names(await client.ok('LSUB "" new'))).toEqual(['new'])
+})
+
 test('RENAME moves the children; of INBOX only its messages', async () => {
   for (const name of ['a', 'a/b', 'a/b/c', 'INBOX/sub']) await client.ok(`CREATE ${name}`)
   await client.ok(append('a/b', mail('kept')))
@@ -364,6 +386,11 @@ test('quota', async () => {
     expect.stringMatching(/^\* QUOTA "" \(STORAGE 6 1048576\)$/),
   ])
   expect(await client.ask('GETQUOTA other')).toMatchObject({ status: 'NO' })
+  // RFC 9208 4.1.3: of a folder that is to be made, too.
+  expect(await client.ok('GETQUOTAROOT "to come"')).toEqual([
+    '* QUOTAROOT "to come" ""',
+    expect.stringMatching(/^\* QUOTA "" /),
+  ])
 })
 
 test('RENAME of a name that is only the parent of others moves these', async () => {

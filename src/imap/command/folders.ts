@@ -10,7 +10,7 @@ import { command, loggedIn, nothing } from '../command.ts'
 import type { Mailbox } from '../mail-store.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed } from '../wire/decoder.ts'
-import { leftNames } from './list.ts'
+import { leftNames, tellNormal } from './list.ts'
 
 /** Special uses a client may give a folder (RFC 6154 2); `\All` and `\Flagged` would be views, which this store has not. */
 const specialUses = new Map(
@@ -34,7 +34,7 @@ const create = command({
   capabilities: ['CREATE-SPECIAL-USE'],
   parse(decoder) {
     decoder.space()
-    const path = decoder.mailbox().replace(/\/$/, '')
+    const { path, denormal } = decoder.mailboxAsWritten()
     let use: string[] = []
     if (decoder.more()) {
       decoder.expect('(')
@@ -44,12 +44,13 @@ const create = command({
       decoder.expect(')')
     }
     decoder.end()
-    return { path, use }
+    return { path: path.replace(/\/$/, ''), denormal, use }
   },
-  async run(session, { path, use }) {
+  async run(session, { path, denormal, use }) {
     requireName(path)
     const specialUse = specialUseOf(await session.mail.folders(), use)
     const created = await session.mail.createFolder({ path, encrypt: false, specialUse })
+    await tellNormal(session, path, denormal)
     return { code: `MAILBOXID (${created.id})` }
   },
 })
@@ -73,26 +74,23 @@ const rename = command({
     decoder.space()
     const from = decoder.mailbox().replace(/\/$/, '')
     decoder.space()
-    const to = decoder.mailbox().replace(/\/$/, '')
+    const { path, denormal } = decoder.mailboxAsWritten()
     decoder.end()
-    return { from, to }
+    return { from, to: path.replace(/\/$/, ''), denormal }
   },
-  async run(session, { from, to }) {
+  async run(session, { from, to, denormal }) {
     requireName(to)
     const { mail } = session
     const mailbox = await mail.folderAt(from)
-    if (mailbox === undefined) {
-      // It is listed where others lie below it, and RFC 9051 6.3.6 has these follow.
-      await mail.renameParent({ from, to })
-      return undefined
+    // It is listed where others lie below it, and RFC 9051 6.3.6 has these follow.
+    if (mailbox === undefined) await mail.renameParent({ from, to })
+    else if (from !== 'INBOX') await mail.changeFolder({ id: mailbox.id, path: to })
+    else {
+      // RFC 9051 6.3.6: what INBOX holds moves to the new name, INBOX stays and is empty, folders below it stay.
+      const { id } = await mail.createFolder({ path: to, encrypt: mailbox.encrypt, specialUse: null })
+      await mail.moveAll(mailbox, id)
     }
-    if (from !== 'INBOX') {
-      await mail.changeFolder({ id: mailbox.id, path: to })
-      return undefined
-    }
-    // RFC 9051 6.3.6: what INBOX holds moves to the new name, INBOX stays and is empty, folders below it stay.
-    const { id } = await mail.createFolder({ path: to, encrypt: mailbox.encrypt, specialUse: null })
-    await mail.moveAll(mailbox, id)
+    await tellNormal(session, to, denormal)
     return undefined
   },
 })

@@ -241,10 +241,26 @@ export async function leftNames(session: Session, folders: readonly Mailbox[]): 
   return names
 }
 
-/** The LIST response of one folder, as SELECT gives it in IMAP4rev2 (RFC 9051 6.3.2). */
-export async function listResponse(session: Session, folder: Mailbox): Promise<string> {
+/**
+ * The LIST response of one folder, as SELECT gives it in IMAP4rev2 (RFC 9051 6.3.2).
+ *
+ * @param old another name the client has for it
+ */
+export async function listResponse(session: Session, folder: Mailbox, old?: string): Promise<string> {
   const input = { selection: new Set<string>(), returns: new Set<string>(), plain: true }
-  return listLine(session, folder, new Tree(await session.mail.folders()), input)
+  return listLine(session, folder, new Tree(await session.mail.folders()), input) + oldName(session, old)
+}
+
+/** A client of IMAP4rev2 is told by which name it finds a folder that it has named in another form (RFC 9051 6.3.4, 6.3.6). */
+export async function tellNormal(session: Session, path: string, denormal: string | undefined): Promise<void> {
+  if (denormal === undefined || !session.rev2) return
+  const folder = await session.mail.folderAt(path)
+  if (folder !== undefined) session.out.line(await listResponse(session, folder, denormal))
+}
+
+/** RFC 9051 6.3.9.7. */
+function oldName(session: Session, name: string | undefined): string {
+  return name === undefined ? '' : ` ("OLDNAME" (${session.mailboxName(name)}))`
 }
 
 /**
@@ -259,14 +275,11 @@ export function noticeLines(
 ): string[] {
   const tree = new Tree(folders)
   const input = { selection: new Set<string>(), returns: new Set(['SUBSCRIBED']), plain: false }
-  const old = (path: string) => ` ("OLDNAME" (${session.mailboxName(path)}))`
   return [
     ...left.map(path => {
       return `* LIST (${gone}${tree.parents.has(path) ? ' \\HasChildren' : ''}) "/" ${session.mailboxName(path)}`
     }),
-    ...changes.map(({ folder, from }) => {
-      return listLine(session, folder, tree, input) + (from === undefined ? '' : old(from))
-    }),
+    ...changes.map(({ folder, from }) => listLine(session, folder, tree, input) + oldName(session, from)),
   ]
 }
 

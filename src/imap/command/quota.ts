@@ -31,8 +31,8 @@ const getQuotaRoot = command({
     return path
   },
   async run(session, path) {
-    const mailbox = await session.mailbox(path)
-    session.out.line(`* QUOTAROOT ${session.mailboxName(mailbox.path)} ""`)
+    // RFC 9208 4.1.3: the name need not be that of a folder; what it would belong to is asked for before it is made.
+    session.out.line(`* QUOTAROOT ${session.mailboxName(path)} ""`)
     session.out.line(await quotaLine(session))
     return undefined
   },

@@ -25,6 +25,8 @@ interface Resync {
 
 interface SelectInput {
   readonly path: string
+  /** As it was written, where that is not its normal form. */
+  readonly denormal: string | undefined
   readonly condstore: boolean
   readonly resync: Resync | undefined
 }
@@ -69,7 +71,7 @@ function selecting(name: string, readOnly: boolean): CommandRow {
       out.line(`* OK [UIDNEXT ${mailbox.uidNext}] Predicted next UID`)
       out.line(`* OK [HIGHESTMODSEQ ${Math.max(1, mailbox.modseq)}] Highest`)
       out.line(`* OK [MAILBOXID (${mailbox.id})] Id`)
-      if (session.rev2) out.line(await listResponse(session, mailbox))
+      if (session.rev2) out.line(await listResponse(session, mailbox, input.denormal))
       if (input.resync?.uidValidity === mailbox.uidValidity) await resync(session, view, input.resync)
       session.select(view, mailbox)
       session.mail.expect(mailbox.total)
@@ -87,7 +89,7 @@ function claimOf(session: Session, { num }: Mailbox, readOnly: boolean): Claim |
 
 function parseSelect(decoder: Decoder): SelectInput {
   decoder.space()
-  const path = decoder.mailbox()
+  const { path, denormal } = decoder.mailboxAsWritten()
   let condstore = false
   let resync: Resync | undefined
   if (decoder.more()) {
@@ -99,7 +101,7 @@ function parseSelect(decoder: Decoder): SelectInput {
     })
   }
   decoder.end()
-  return { path, condstore, resync }
+  return { path, denormal, condstore, resync }
 }
 
 function parseResync(decoder: Decoder): Resync {

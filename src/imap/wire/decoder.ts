@@ -171,6 +171,13 @@ export class Decoder {
     return decodeMailboxName(this.astring(), this.#utf8)
   }
 
+  /** The same, and as it was written where that is UTF-8 in another than its normal form (RFC 9051 5.1). */
+  mailboxAsWritten(): { path: string; denormal: string | undefined } {
+    const text = this.astring()
+    const path = decodeMailboxName(text, this.#utf8)
+    return { path, denormal: this.#utf8 && text !== text.normalize('NFC') ? text : undefined }
+  }
+
   /** list-mailbox: a name in which `%` and `*` may stand bare. */
   listMailbox(): string {
     const bare = this.peek() !== '"' && !this.#atLiteral()
