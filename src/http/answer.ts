@@ -154,21 +154,32 @@ export interface RangeSource {
   open(start: number, end: number): Uint8Array | Chunks
 }
 
+/** Headers that `ranged` reads. */
+export const rangedHeaders = ['range', 'if-range', 'if-none-match'] as const
+
 /**
  * A download that honours a single byte range (RFC 9110 14): 206 with the part, 416 where it lies outside, the whole
- * where the header is absent, has several ranges, or is not understood. `range` and `ifRange` are the headers' values.
+ * where the header is absent, has several ranges, or is not understood. 304 where the client has it already.
  */
-export function ranged(range: string, ifRange: string, source: RangeSource): Binary {
+export function ranged(header: (name: (typeof rangedHeaders)[number]) => string, source: RangeSource): Binary {
   const { size } = source
   const headers: Record<string, string | number | undefined> = { ...source.headers, 'accept-ranges': 'bytes' }
   if (source.etag !== undefined) headers.etag = `"${source.etag}"`
+  if (isKnown(header('if-none-match'), headers.etag)) return binary({ status: 304, headers, body: '' })
+  const ifRange = header('if-range')
   const fresh = ifRange === '' || ifRange === headers.etag
-  const wanted = fresh ? parseRange(range, size) : null
+  const wanted = fresh ? parseRange(header('range'), size) : null
   if (wanted === null) return binary({ headers, body: source.open(0, size), length: size })
   const [start, end] = wanted
   if (start >= end) throw new Fault('RangeNotSatisfiable', { extra: { size } })
   headers['content-range'] = `bytes ${start}-${end - 1}/${size}`
   return binary({ status: 206, headers, body: source.open(start, end), length: end - start })
+}
+
+/** Whether the client says that it has what this tag stands for (RFC 9110 13.1.2). @param line If-None-Match */
+export function isKnown(line: string, tag: string | number | undefined): boolean {
+  if (tag === undefined) return false
+  return line.split(',').some(one => ['*', tag].includes(one.trim().replace(/^W\//, '')))
 }
 
 /** First byte and end of a range; start >= end where it cannot be met; null where there is none to honour. */

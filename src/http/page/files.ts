@@ -6,7 +6,7 @@
 import { readFile } from 'node:fs/promises'
 import { pageFile } from '#lib/build-info.ts'
 import { Fault } from '#lib/fault.ts'
-import { type Binary, binary, type Headers } from '../answer.ts'
+import { type Binary, binary, type Headers, isKnown } from '../answer.ts'
 import { mayHaveSession } from '../guard/session.ts'
 
 /** What the build says of a file. */
@@ -104,7 +104,7 @@ export class PageFiles {
     const packed = encodings.find(([coding, ending]) => accepts(accepted, coding) && file.packed.includes(ending))
     const tag = `"${file.hash}${packed === undefined ? '' : `-${packed[1]}`}${kind}"`
     const headers = { vary: 'Accept-Encoding', ...more, 'content-type': file.type, etag: tag }
-    if (matches(header('if-none-match'), tag)) return binary({ status: 304, headers, body: '' })
+    if (isKnown(header('if-none-match'), tag)) return binary({ status: 304, headers, body: '' })
     const body = await readFile(pageFile(packed === undefined ? name : `${name}.${packed[1]}`))
     return binary({ headers: { ...headers, ...(packed && { 'content-encoding': packed[0] }) }, body })
   }
@@ -157,9 +157,4 @@ function accepts(line: string, coding: string): boolean {
       const [name = '', ...rules] = part.split(';').map(word => word.trim())
       return name === coding && !rules.some(rule => /^q=0(\.0*)?$/.test(rule))
     })
-}
-
-/** Whether one of the tags is this one (RFC 9110 13.1.2). */
-function matches(line: string, tag: string): boolean {
-  return line.split(',').some(one => one.trim().replace(/^W\//, '') === tag)
 }

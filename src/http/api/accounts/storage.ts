@@ -14,7 +14,7 @@ import { countFiles, listFiles } from '#store/accounts/file.ts'
 import type { Bodies, Intake, Received } from '#store/bodies/bodies.ts'
 import { counted } from '#store/engine/counted.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { ranged } from '../../answer.ts'
+import { ranged, rangedHeaders } from '../../answer.ts'
 import { pagedCounted } from '../../cursor.ts'
 import { endpoint, type Request } from '../../endpoint.ts'
 import { content, id, moment, oneOf, optional, pageReply, paging, text, userId } from '../../schema.ts'
@@ -127,7 +127,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
     summary: 'Get the content of a stored file, all or a range of it',
     allow: 'storage.read',
     params: { user: userId, file: fileId },
-    headers: ['range', 'if-range'],
+    headers: rangedHeaders,
     replyType: 'application/octet-stream',
     faults: ['UserNotFound', 'FileNotFound', 'RangeNotSatisfiable'],
     async run({ input, request }) {
@@ -141,7 +141,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
         'content-security-policy': "default-src 'none'; sandbox",
         'cache-control': 'private, no-cache',
       }
-      return ranged(request.header('range'), request.header('if-range'), {
+      return ranged(name => request.header(name), {
         size: file.size,
         etag: file.id,
         headers,

@@ -179,6 +179,21 @@ describe('download', () => {
     expect([status, JSON.parse(String(text)).code]).toEqual([416, 'RangeNotSatisfiable'])
   })
 
+  test('is not sent again to who has it', async () => {
+    const id = await user('known')
+    const { body } = await call('POST', `/users/${id}/storage`, { content: '0123456789' })
+    const path = `/users/${id}/storage/${body.id}`
+    const etag = (await raw('GET', path)).headers.get('etag') ?? ''
+    const asked = async (headers: Record<string, string>) => {
+      const response = await raw('GET', path, { headers })
+      return [response.status, response.headers.get('etag'), await response.text()]
+    }
+    expect(await asked({ 'if-none-match': etag })).toEqual([304, etag, ''])
+    expect(await asked({ 'if-none-match': `"other", W/${etag}`, range: 'bytes=0-1' })).toEqual([304, etag, ''])
+    expect(await asked({ 'if-none-match': '*' })).toEqual([304, etag, ''])
+    expect(await asked({ 'if-none-match': '"other"', range: 'bytes=0-1' })).toEqual([206, etag, '01'])
+  })
+
   test('a file of somebody else is not there', async () => {
     const [mine, other] = [await user('mine'), await user('other')]
     const { body } = await call('POST', `/users/${mine}/storage`, { content: 'secret' })
