@@ -65,6 +65,8 @@ export async function paged<Row>(paging: Paging, list: List<Row>): Promise<Page<
   }
   const fetched = await list.fetch(cursor?.boundary ?? null, back ? 'back' : 'forward', paging.limit + 1)
   const { rows, more } = Array.isArray(fetched) ? { rows: fetched, more: false } : fetched
+  // What was before has gone: what is left begins where the first page does.
+  if (back && rows.length === 0) return paged({ limit: paging.limit }, list)
   const extra = more || rows.length > paging.limit
   const shown = extra ? rows.slice(0, paging.limit) : rows
   if (back) shown.reverse()
@@ -73,10 +75,12 @@ export async function paged<Row>(paging: Paging, list: List<Row>): Promise<Page<
   const last = shown.at(-1)
   const hasPrevious = back ? extra : cursor !== undefined || (paging.skip ?? 0) > 0
   const hasNext = back || extra
+  const before = first === undefined ? cursor?.boundary : list.boundary(first)
   const page = hasPrevious ? (cursor?.page ?? 2) : 1
   return {
     page,
-    previousCursor: hasPrevious && first !== undefined ? encodeCursor(list.boundary(first), page - 1) : false,
+    // Where the rest has gone the way back is still there.
+    previousCursor: hasPrevious && before !== undefined ? encodeCursor(before, page - 1) : false,
     nextCursor: hasNext && last !== undefined ? encodeCursor(list.boundary(last), page + 1) : false,
     rows: shown,
   }

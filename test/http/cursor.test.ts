@@ -54,6 +54,30 @@ test('next wins over previous', async () => {
   expect((await paged(both, list)).rows.map(row => row.id)).toEqual([2, 3])
 })
 
+test('a page whose rows have gone leads back to those that are left', async () => {
+  const left = (ids: readonly number[]): List<Row> => ({
+    ...list,
+    fetch(boundary, direction, count) {
+      const some = rows.filter(row => ids.includes(row.id))
+      const from = boundary === null ? -1 : Number(boundary[1])
+      const ahead = some.filter(row => (direction === 'forward' ? row.id > from : row.id < from))
+      return (direction === 'forward' ? ahead : ahead.toReversed()).slice(0, count)
+    },
+  })
+  const first = await paged({ limit: 3 }, list)
+  const second = await paged({ limit: 3, next: at(first.nextCursor) }, list)
+  const start = await paged({ limit: 2, previous: at(second.previousCursor) }, left([4, 5, 6]))
+  expect(start).toMatchObject({ page: 1, previousCursor: false, rows: [{ id: 4 }, { id: 5 }] })
+  const rest = await paged({ limit: 2, next: at(start.nextCursor) }, left([4, 5, 6]))
+  expect(rest).toMatchObject({ page: 2, nextCursor: false, rows: [{ id: 6 }] })
+
+  const end = await paged({ limit: 3, next: at(first.nextCursor) }, left([0, 1, 2]))
+  expect(end).toMatchObject({ page: 2, nextCursor: false, rows: [] })
+  const back = await paged({ limit: 3, previous: at(end.previousCursor) }, left([0, 1, 2]))
+  expect(back).toMatchObject({ page: 1, previousCursor: false, rows: [{ id: 0 }, { id: 1 }] })
+  expect((await paged({ limit: 3, next: at(back.nextCursor) }, left([0, 1, 2]))).rows).toMatchObject([{ id: 2 }])
+})
+
 test('a cursor of another list', async () => {
   for (const boundary of [['a'], [1, 'a'], ['a', 1, 2], []]) {
     const wrong = paged({ limit: 2, next: { boundary, page: 2 } }, list)

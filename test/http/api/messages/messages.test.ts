@@ -102,6 +102,27 @@ test('pages go forward and back over the same rows, in both orders', async () =>
   }
 })
 
+test('pages whose messages are deleted meanwhile lead to those that are left', async () => {
+  const going = await account(service, 'going')
+  const box = going.box('INBOX')
+  for (let at = 0; at < 6; at++) await going.put('INBOX', mail(`number ${at}`, 'x', { date: `2020-01-0${at + 1}` }))
+  const path = `/mailboxes/${box}/messages?limit=2&order=asc`
+  const page = async (more = '') => (await going.call('GET', path + more)).body
+  const ids = (body: Body) => body.results.map((row: { id: number }) => row.id)
+  const first = await page()
+  const second = await page(`&next=${first.nextCursor}`)
+  expect(ids(second)).toEqual([3, 4])
+  await going.call('PUT', `/mailboxes/${box}/messages`, { message: '1,2', moveTo: going.box('Trash') })
+  const start = await page(`&previous=${second.previousCursor}`)
+  expect([start.page, start.total, start.previousCursor, ids(start)]).toEqual([1, 4, false, [3, 4]])
+  await going.call('PUT', `/mailboxes/${box}/messages`, { message: '5:*', moveTo: going.box('Trash') })
+  const rest = await page(`&next=${start.nextCursor}`)
+  expect([rest.page, rest.total, rest.nextCursor, ids(rest)]).toEqual([2, 2, false, []])
+  const back = await page(`&previous=${rest.previousCursor}`)
+  expect([back.page, ids(back)]).toEqual([1, [3]])
+  expect(ids(await page(`&next=${back.nextCursor}`))).toEqual([4])
+})
+
 test('unseen lists, threads as one row, and drafts that answer', async () => {
   const threads = await account(service, 'threads')
   const box = threads.box('INBOX')
