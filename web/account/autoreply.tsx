@@ -25,12 +25,16 @@ export function AutoreplyPage() {
 
 function ReplyForm({ kept }: { readonly kept: Reply<'GET /users/:user/autoreply'> }) {
   const texts = accountTexts.value.autoreply
-  const { status, subject, text } = kept
+  const { status, subject, text, html } = kept
   const form = useForm({ status, subject, text, start: dayOf(kept.start), end: dayOf(kept.end) }, async values => {
     const { start, end, ...more } = values
-    if (more.status && more.text.trim() === '') throw new FieldErrors({ text: texts.needed })
+    // What another program wrote in HTML stays until its text is another one.
+    const isRewritten = more.text !== text
+    const isEmpty = more.text.trim() === '' && (isRewritten || html === '')
+    if (more.status && isEmpty) throw new FieldErrors({ text: texts.needed })
     if (start !== '' && end !== '' && end < start) throw new FieldErrors({ end: texts.order })
-    const body = { ...more, start: moment(start, '00:00:00'), end: moment(end, '23:59:59'), html: '' }
+    const days = { start: moment(start, '00:00:00'), end: moment(end, '23:59:59') }
+    const body = { ...more, ...days, ...(isRewritten && { html: '' }) }
     await call('PUT /users/:user/autoreply', { params: { user: owner().id }, body })
     done(more.status ? texts.on : texts.off)
   })

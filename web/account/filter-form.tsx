@@ -29,6 +29,8 @@ function initial(filter: Filter | null) {
     size,
     largerKb: size > 0 ? String(size / kilobyte) : '',
     ...{ mailbox, seen: seen === true, flag: flag === true, delete: drop === true },
+    /** What other programs have said no to stays so. */
+    before: { seen, flag, delete: drop },
     spam: spam === undefined ? '' : String(spam),
     targets: targets.join('\n'),
   }
@@ -38,29 +40,27 @@ type Values = ReturnType<typeof initial>
 
 /** As the API takes it; null takes away what was there. */
 function bodyOf(values: Values) {
-  const { name, from, to, subject, text, listId, ha, largerKb, mailbox, seen, flag, spam, targets } = values
+  const { name, from, to, subject, text, listId, ha, largerKb, mailbox, spam, targets } = values
   const size = Number(largerKb.replace(',', '.')) * kilobyte || Math.min(values.size, 0)
-  const attached = ha === '' ? {} : { ha: ha === 'true' }
   const query = {
     from: from || null,
     to: to || null,
     subject: subject || null,
     text: text || null,
     listId: listId || null,
+    ha: ha === '' ? null : ha === 'true',
     size: size || null,
   }
-  const on = (value: boolean) => (value ? true : null)
+  const on = (key: keyof Values['before']) => values[key] || (values.before[key] === false ? false : null)
   const junk = spam === '' ? null : spam === 'true'
   const sent = targets.split(/[\s,;]+/).filter(one => one !== '')
   const action = {
     mailbox: mailbox || null,
-    seen: on(seen),
-    flag: on(flag),
-    delete: on(values.delete),
+    ...{ seen: on('seen'), flag: on('flag'), delete: on('delete') },
     spam: junk,
     targets: sent,
   }
-  return { name, query: { ...query, ...attached }, action }
+  return { name, query, action }
 }
 
 export function FilterDialog({

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { account } from '../../http/api/mail-world.ts'
 import { look, shoot, usePage } from './page.ts'
 
 const pages = usePage({ network: { allowPrivate: ['127.0.0.0/8', '::1/128'] } })
@@ -139,4 +140,33 @@ test('mail is fetched from another server, and the page says how it goes', async
   await shoot(page, 'data')
   const { body } = await service.call('GET', `/users/${id}/mailboxes?counters=true`)
   expect(body.results.find(({ path }: { path: string }) => path === 'INBOX').total).toBe(1)
+})
+
+test('a filter and an autoreply that another program wrote keep what the forms do not show', async () => {
+  const user = await account(service, 'older')
+  const query = { from: 'boss', ha: true, size: -5000 }
+  const action = { seen: false, flag: false, delete: false, spam: false, mailbox: user.box('Trash') }
+  const { id } = (await user.call('POST', '/filters', { name: 'Theirs', query, action })).body
+  const away = { status: true, subject: 'Away', text: '', html: '<p>I am <b>away</b></p>' }
+  await user.call('PUT', '/autoreply', away)
+  const page = await pages.visit('/app/account/filters', { as: 'older' })
+  await page.getByRole('button', { name: 'Edit: Theirs' }).click()
+  const form = page.getByRole('dialog')
+  await form.getByLabel('Attachments').selectOption('')
+  await form.getByLabel('Flag').check()
+  await form.getByRole('button', { name: 'Save filter' }).click()
+  await expect.poll(() => form.count()).toBe(0)
+  const kept = (await user.call('GET', `/filters/${id}`)).body
+  expect(kept).toMatchObject({ query: { from: 'boss', size: -5000 }, action: { ...action, flag: true } })
+  expect(kept.query.ha).toBeUndefined()
+  await page.goto(`${pages.origin}/app/account/autoreply`)
+  await page.getByLabel('Subject').fill('Still away')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The autoreply is on').waitFor()
+  expect((await user.call('GET', '/autoreply')).body).toMatchObject({ ...away, subject: 'Still away' })
+  await page.getByRole('textbox', { name: 'Text' }).fill('Back on Monday')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await expect
+    .poll(async () => (await user.call('GET', '/autoreply')).body)
+    .toMatchObject({ text: 'Back on Monday', html: '' })
 })

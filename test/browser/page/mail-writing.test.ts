@@ -173,3 +173,72 @@ test('whoever signs in after somebody else sees nothing of the letter that was l
   expect(await page.getByText('Of the first').count()).toBe(0)
   expect(await drafts(second)).toEqual([])
 })
+
+test('a letter that is sent again while it goes goes once, and nothing of it is left', async () => {
+  const user = await account(service, 'eager')
+  const page = await pages.visit('/app/mail', { as: 'eager' })
+  await write(page, { to: 'a@example.net', subject: 'Twice', text: 'asked, once sent' })
+  await writer(page).getByText('Draft saved').waitFor()
+  const asked: string[] = []
+  page.on('request', request => {
+    if (request.method() === 'POST') asked.push(new URL(request.url()).pathname.split('/').at(-1) ?? '')
+  })
+  let answer = () => {}
+  const isLate = new Promise<void>(resolve => {
+    answer = resolve
+  })
+  await page.route('**/messages/*/submit', async route => {
+    const response = await route.fetch()
+    await isLate
+    await route.fulfill({ response })
+  })
+  await page.keyboard.press('Control+Enter')
+  await expect.poll(async () => (await user.call('GET', '/outbound')).body.total).toBe(1)
+  await page.keyboard.press('Control+Enter')
+  await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
+  answer()
+  await page.getByRole('button', { name: 'Take back' }).waitFor()
+  expect(asked).toEqual(['messages', 'submit'])
+  await page.reload()
+  await page.getByRole('button', { name: 'New message' }).waitFor()
+  expect(await writer(page).count()).toBe(0)
+  expect((await user.call('GET', '/outbound')).body.total).toBe(1)
+  expect(await drafts(user)).toEqual([])
+})
+
+test('text that is dragged within a letter goes where it is dropped', async () => {
+  await account(service, 'mover')
+  const page = await pages.visit('/app/mail', { as: 'mover' })
+  await write(page, { to: 'a@example.net', subject: 'carried', text: '' })
+  const subject = writer(page).getByLabel('Subject')
+  await subject.dblclick({ position: { x: 20, y: 10 } })
+  await subject.dragTo(writer(page).getByLabel('What you write'), { sourcePosition: { x: 20, y: 10 } })
+  await expect.poll(() => writer(page).getByLabel('What you write').inputValue()).toContain('carried')
+})
+
+test('an answer to what one has sent is for whom that was for, and names nobody twice', async () => {
+  const user = await account(service, 'insistent')
+  const me = { name: 'Me', address: 'insistent@example.com' }
+  const client = { name: 'Client', address: 'client@example.net' }
+  const list = { name: '', address: 'list@example.org' }
+  const own = await user.put('Sent Mail', mail('Offer', 'x', { from: me, to: [client], cc: [list, client] }))
+  const listed = await user.put('INBOX', mail('News', 'x', { replyTo: list, to: [list, me], cc: [list, client] }))
+  const note = await user.put('INBOX', mail('Note', 'x', { from: me, to: [me] }))
+  const page = await pages.visit('/app/mail', { as: 'insistent' })
+  const answered = async (box: string, id: number, name: string) => {
+    await page.goto(`${pages.origin}/app/mail/${user.box(box)}?m=${id}`)
+    await page.getByRole('button', { name, exact: true }).click()
+    const to = await writer(page).getByLabel('To', { exact: true }).inputValue()
+    const field = writer(page).getByLabel('Cc', { exact: true })
+    const cc = (await field.count()) === 0 ? '' : await field.inputValue()
+    await writer(page).getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('dialog', { name: 'Discard' }).getByRole('button', { name: 'Discard' }).click()
+    await expect.poll(() => writer(page).count()).toBe(0)
+    return [to, cc]
+  }
+  expect(await answered('Sent Mail', own, 'Reply')).toEqual(['Client <client@example.net>, ', ''])
+  const all = ['Client <client@example.net>, ', 'list@example.org, ']
+  expect(await answered('Sent Mail', own, 'Reply to all')).toEqual(all)
+  expect(await answered('INBOX', listed, 'Reply to all')).toEqual(all.toReversed())
+  expect(await answered('INBOX', note, 'Reply')).toEqual(['Me <insistent@example.com>, ', ''])
+})

@@ -19,6 +19,7 @@ import { shownName } from '../../base/names.ts'
 import { type Folder, folderName, folders, loadFolders, user } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { deleteFolder, empty, isDeletable, named } from './change.ts'
+import { inTree } from './tree.ts'
 
 const dayMs = 86_400_000
 const daysMax = 36_500
@@ -27,7 +28,7 @@ const daysMax = 36_500
 function parents(own: string | undefined): Options {
   const isBelow = (path: string) => own !== undefined && (path === own || path.startsWith(`${own}/`))
   const others = (folders.value ?? []).filter(({ path, specialUse }) => !isBelow(path) && !isKept(path, specialUse))
-  const pairs = others.toSorted((a, b) => a.path.localeCompare(b.path)).map(({ path }) => [path, shownName(path)])
+  const pairs = inTree(others).map(({ path }) => [path, shownName(path)])
   return Object.fromEntries([['', mailTexts.value.folder.top], ...pairs])
 }
 

@@ -14,6 +14,7 @@ import { type Folder, folderName, folders } from '../store.ts'
 import { mailTexts } from '../texts/texts.ts'
 import { empty } from './change.ts'
 import { FolderDialog, NewFolder } from './dialogs.tsx'
+import { inTree } from './tree.ts'
 
 const order = ['INBOX', '\\Drafts', '\\Sent', '\\Archive', '\\Junk', '\\Trash']
 const icons: Readonly<Record<string, IconName>> = {
@@ -37,7 +38,7 @@ export function Folders({ current }: { readonly current: string }) {
     const at = order.indexOf(useOf(folder))
     return at < 0 ? order.length : at
   }
-  const sorted = all.toSorted((a, b) => rank(a) - rank(b) || a.path.localeCompare(b.path))
+  const sorted = inTree(all).toSorted((a, b) => rank(a) - rank(b))
   return (
     <nav class="mail-folders" aria-label={texts.folders}>
       <ul>

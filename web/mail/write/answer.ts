@@ -72,12 +72,8 @@ export async function answer(at: { mailbox: string; uid: number }, action: Refer
   try {
     await loadIdentities()
     const message = await call(getting, { params: { user: user(), mailbox: at.mailbox, message: at.uid } })
-    const own = new Set(identities.value.map(one => one.address.toLowerCase()))
-    const others = (people: readonly Person[] = []) => people.filter(one => !own.has(one.address.toLowerCase()))
-    const back = message.replyTo?.length ? message.replyTo : [message.from]
     const isForward = action === 'forward'
-    const to = isForward ? [] : action === 'replyAll' ? [...back, ...others(message.to)] : back
-    const cc = action === 'replyAll' ? others(message.cc) : []
+    const { to, cc } = isForward ? { to: [], cc: [] } : addressees(message, action === 'replyAll')
     const identity = addressedIdentity(message) ?? mainIdentity()
     const prefix = isForward ? /^fwd?:/i : /^re:/i
     const subject = prefix.test(message.subject) ? message.subject : `${isForward ? 'Fwd' : 'Re'}: ${message.subject}`
@@ -91,6 +87,28 @@ export async function answer(at: { mailbox: string; uid: number }, action: Refer
   } catch (error) {
     failed(error)
   }
+}
+
+/** Whom an answer is for; one to what oneself has sent is for whom that was for. */
+function addressees({ from, replyTo = [], to = [], cc = [] }: Message, isToAll: boolean) {
+  const own = identities.value.map(keyOf)
+  const others = once(to, own)
+  const isOwn = own.includes(keyOf(from)) && others.length > 0
+  const back = once(replyTo.length > 0 ? replyTo : isOwn ? others : [from])
+  if (!isToAll) return { to: back, cc: [] }
+  const all = [...back, ...once(others, back.map(keyOf))]
+  return { to: all, cc: once(cc, [...own, ...all.map(keyOf)]) }
+}
+
+function keyOf({ address }: { readonly address: string }): string {
+  return address.toLowerCase()
+}
+
+/** People in their order, none of them twice. @param but addresses that are left out */
+function once(people: readonly Person[], but: readonly string[] = []): Person[] {
+  const left = new Map(people.toReversed().map(one => [keyOf(one), one]))
+  for (const key of but) left.delete(key)
+  return people.filter(one => left.get(keyOf(one)) === one)
 }
 
 const quotedMax = 200_000

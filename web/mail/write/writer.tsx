@@ -81,9 +81,12 @@ function Writer({ letter }: { readonly letter: Letter }) {
         isOver.value = false
       }}
       onDrop={event => {
-        event.preventDefault()
         isOver.value = false
-        take(letter, [...(event.dataTransfer?.files ?? [])])
+        const files = [...(event.dataTransfer?.files ?? [])]
+        // Text that is dragged is for the field it is dropped on.
+        if (files.length === 0) return
+        event.preventDefault()
+        take(letter, files)
       }}
     >
       <header>

@@ -170,6 +170,8 @@ export async function discard(letter: Letter): Promise<void> {
 
 /** Sends a letter; `later` is the moment, 0 for now. What cannot be sent now is sent when it can. @returns what is wrong with it */
 export async function send(letter: Letter, later = 0): Promise<string | undefined> {
+  // On its way already, for who asks twice: the draft that a second one would save is another letter.
+  if (letter.pending !== null) return undefined
   letter.flush()
   const { to, cc, bcc } = letter.fields.value
   const read = readPeople([to, cc, bcc].join(','))

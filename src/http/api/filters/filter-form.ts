@@ -31,7 +31,9 @@ export const queryFields = {
   subject: condition('In the subject'),
   listId: condition('In List-ID'),
   text: condition('In the text: words that must all be there, `"phrases"`, alternatives separated by OR'),
-  ha: optional(field<boolean | ''>({ type: 'boolean' }, emptyOr(readBoolean), {}, true)),
+  ha: optional(
+    field<boolean | '' | null>({ anyOf: [{ type: 'boolean' }, { type: 'null' }] }, emptyOr(readBoolean), {}, true),
+  ),
   size: orNone(num({ description: 'Bytes: at least this, or where negative at most that' }), 0),
 }
 

@@ -110,3 +110,13 @@ test('a folder that is deleted elsewhere leads back to the inbox', async () => {
   await page.locator('.mail-folders [aria-current]', { hasText: 'Inbox' }).waitFor()
   expect(await line(page, 'Gone').count()).toBe(0)
 })
+
+test('what lies in a folder stands right below it, whatever others are called', async () => {
+  const user = await account(service, 'sorter')
+  for (const path of ['Work-old', 'Work/Plans', 'Work 2', 'Work', 'Work/Plans/Late', 'Work/Bills'])
+    await user.call('POST', '/mailboxes', { path })
+  const page = await pages.visit('/app/mail', { as: 'sorter' })
+  await line(page, 'Work 2').waitFor()
+  const shown = await page.getByRole('navigation', { name: 'Folders' }).getByRole('link').allTextContents()
+  expect(shown.slice(-6)).toEqual(['Work', 'Bills', 'Plans', 'Late', 'Work 2', 'Work-old'])
+})
