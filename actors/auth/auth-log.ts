@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto'
 import { after, every, now, type Timer } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
 import { cut, type Journal } from '#lib/journal/journal.ts'
+import { RecurringLine } from '#lib/journal/recurring-line.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { remember } from '#lib/memoize.ts'
@@ -57,6 +58,7 @@ export class AuthLog {
   readonly #writer: Writer
   readonly #settings: Settings
   readonly #log: Log
+  readonly #unwritten: RecurringLine
   readonly #journal: Journal
   /** User and key -> the entry that takes further events of the kind. */
   readonly #known = new Map<string, Open>()
@@ -76,6 +78,7 @@ export class AuthLog {
     this.#writer = writer
     this.#settings = settings
     this.#log = log
+    this.#unwritten = new RecurringLine(log, 'warn', 'entries of the authentication log are lost')
     this.#journal = journal
     this.#sweeper = every(limits.authLog.sweepMs, () => void this.sweep())
   }
@@ -194,7 +197,7 @@ export class AuthLog {
     const unit = { partition: 0, epoch: 0, operations, bytes: 300 * operations.length, background: true }
     this.#writing = this.#writer
       .submit(unit)
-      .catch(error => this.#log.warn({ error }, 'entries of the authentication log are lost'))
+      .catch(error => this.#unwritten.met({ error }))
       .finally(() => {
         this.#writing = undefined
         if (this.#pending > 0) this.#later()

@@ -145,6 +145,8 @@ export const limits = {
     readersMax: 10,
     /** One who does so comes again after that, with a token that is still good. */
     liveMs: 10 * minute,
+    /** What is met again and again is told once in this time. */
+    recurringMs: 1 * minute,
     /** Lines kept while the log cannot be written. */
     waitingBytesMax: 256 * kib,
   },

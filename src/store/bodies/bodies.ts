@@ -60,7 +60,7 @@ export class Bodies {
    * of this process has done that.
    */
   constructor(place: KeptPlace, read: Reader, log?: Log, { alone = true }: { readonly alone?: boolean } = {}) {
-    this.#files = new BodyFiles(place.dataDir, openObjects(place))
+    this.#files = new BodyFiles(place.dataDir, openObjects(place), log)
     this.#keep = keepOf(place, this.#files, read)
     if (alone) {
       this.#files.prepare()

@@ -11,7 +11,9 @@ import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync,
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newId } from '#lib/id.ts'
+import { RecurringLine } from '#lib/journal/recurring-line.ts'
 import { syncPath } from '#lib/lasting.ts'
+import type { Log } from '#lib/log.ts'
 import { blobsDir, scratchDir } from '../folder/place.ts'
 import type { ObjectStore } from './objects/store.ts'
 
@@ -35,13 +37,17 @@ const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', '
 export class BodyFiles {
   /** Where large parts are instead, where that is configured. */
   readonly objects: ObjectStore | undefined
+  /** Tells the operator of a disk that takes nothing that comes in. */
+  readonly unwritten: RecurringLine | undefined
   readonly #blobs: string
   readonly #scratch: string
   /** Folders with names that are not synced yet; at first those that an earlier process may have left so. */
   readonly #unsynced: Set<string>
 
-  constructor(dataDir: string, objects?: ObjectStore) {
+  constructor(dataDir: string, objects?: ObjectStore, log?: Log) {
     this.objects = objects
+    this.unwritten =
+      log && new RecurringLine(log, 'error', 'what comes in cannot be written to the disk for the time being')
     this.#blobs = blobsDir(dataDir)
     this.#scratch = scratchDir(dataDir)
     this.#unsynced = new Set([dataDir, this.#blobs])

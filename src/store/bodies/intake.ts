@@ -86,14 +86,14 @@ export class Intake {
       const taken = this.#held.whole()
       const { message, root } = await this.#mended(taken, await scanInSlices(taken))
       const source: Source = { size: message.length, read: (start, end) => message.subarray(start, end) }
-      return disk(() => Received.cut({ source, root }, this.#files, this.#keep, null))
+      return disk(() => Received.cut({ source, root }, this.#files, this.#keep, null), this.#files.unwritten)
     }
     await this.#flush()
     return disk(async () => {
       const { spill, size, root } = await this.#mendedSpill(this.#spill as Spill, (this.#spill as Spill).scanner.end())
       const source: Source = { size, read: (start, end, into) => readFile(spill.file, start, end, into) }
       return Received.cut({ source, root }, this.#files, this.#keep, spill)
-    })
+    }, this.#files.unwritten)
   }
 
   /** The same with every line end as it must be. Where parts stand is known only now, so it is read once more. */
@@ -146,7 +146,7 @@ export class Intake {
 
   /** One after the other; after one that failed all fail. */
   #flush(): Promise<void> {
-    this.#flushed = this.#flushed.then(() => disk(() => this.#spillHeld()))
+    this.#flushed = this.#flushed.then(() => disk(() => this.#spillHeld(), this.#files.unwritten))
     this.#flushed.catch(() => {})
     return this.#flushed
   }

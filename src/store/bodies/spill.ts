@@ -5,6 +5,7 @@
 import { readSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '#lib/fault.ts'
+import type { RecurringLine } from '#lib/journal/recurring-line.ts'
 import { MimeScanner } from '#mail/mime/mime.ts'
 import type { BodyFiles } from './files.ts'
 
@@ -49,12 +50,17 @@ export function readFile(file: FileHandle, start: number, end: number, into?: Bu
   return bytes
 }
 
-/** Errors of the file system as what they mean to a sender. */
-export async function disk<T>(task: () => Promise<T>): Promise<T> {
+/**
+ * Errors of the file system as what they mean to a sender.
+ *
+ * @param line tells the operator
+ */
+export async function disk<T>(task: () => Promise<T>, line?: RecurringLine): Promise<T> {
   try {
     return await task()
   } catch (error) {
     if (error instanceof Fault || (error as NodeJS.ErrnoException).syscall === undefined) throw error
+    line?.met({ error })
     throw new Fault('StorageUnavailable', { cause: error })
   }
 }

@@ -9,6 +9,7 @@
 import { after, breathe, monotonic } from '#lib/clock.ts'
 import { Fault, type FaultCode } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
+import { RecurringLine } from '#lib/journal/recurring-line.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
@@ -130,12 +131,14 @@ export class Writer {
   /** The last transaction was one unit. */
   #single = false
   readonly #growth: LogGrowth
+  readonly #unstored: RecurringLine
 
   private constructor({ thread, hear }: WriterThread, options: WriterOptions, opened: Opened) {
     this.opened = opened
     this.#thread = thread
     this.#log = options.log
     this.#growth = new LogGrowth(options.log)
+    this.#unstored = new RecurringLine(options.log, 'error', 'the file of a large message could not be stored')
     this.#metrics = options.metrics
     hear((id, answer) => this.#settle(id, answer))
     void thread.gone.then(() => {
@@ -344,7 +347,7 @@ export class Writer {
     if (failure.kind === 'fenced') return new LostLease(lease?.[0] ?? 0)
     if (failure.kind === 'stale') return new StaleUnit('an earlier unit failed')
     if (failure.kind === 'file') {
-      this.#log.error({ failure: failure.text }, 'the file of a large message could not be stored')
+      this.#unstored.met({ failure: failure.text })
       return new Fault('StorageUnavailable')
     }
     if (failure.code !== undefined) return new Fault(failure.code, { text: failure.text })

@@ -1,17 +1,18 @@
 // A disk of scratch files that is full: whoever brings a large message hears of it, and nothing of the message stays there.
 
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startTeal, type Teal } from '#service'
 import { deliver, openLmtp } from '../../dialogue.ts'
 import { type Disk, smallDisk } from '../../disk.ts'
-import { accessTo } from '../../running.ts'
+import { accessTo, threads } from '../../running.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-full-scratch-'))
 const dataDir = join(root, 'data')
+const log = join(root, 'log')
 let disk: Disk | undefined
 let teal: Teal | undefined
 let user = ''
@@ -22,7 +23,7 @@ beforeAll(async () => {
   disk = await smallDisk(join(root, 'disk'), '4m')
   mkdirSync(dataDir)
   symlinkSync(disk.seen, join(dataDir, 'tmp'))
-  teal = await startTeal({ dataDir }, { strict: true })
+  teal = await startTeal({ dataDir, threads, log: { level: 'info', file: log, format: 'json' } }, { strict: true })
   user = await running.user('anna')
   const boxes = (await running.call('GET', `/users/${user}/mailboxes`)).body.results as { path: string; id: string }[]
   inbox = boxes.find(({ path }) => path === 'INBOX')?.id ?? ''
@@ -66,4 +67,13 @@ test.each(Object.keys(ways))('%s', async name => {
   expect(await bring(1_000_000)).toBe(true)
   expect(readdirSync(join(dataDir, 'tmp'))).toEqual([])
   expect(await teal?.check()).toEqual([])
+})
+
+test('the operator is told, and not for each message', () => {
+  const lines = readFileSync(log, 'utf8').split('\n')
+  const told = lines.filter(line => line.includes('cannot be written to the disk'))
+  expect(told.length).toBeGreaterThan(0)
+  // Each thread tells its own.
+  expect(told.length).toBeLessThanOrEqual(1 + threads)
+  expect(told[0]).toContain('ENOSPC')
 })

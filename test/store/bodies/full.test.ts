@@ -1,7 +1,16 @@
 // A disk of large parts that is full: large messages wait for room, and nobody else does.
 
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -12,6 +21,7 @@ import { accessTo } from '../../running.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-full-blobs-'))
 const dataDir = join(root, 'data')
+const log = join(root, 'log')
 let disk: Disk | undefined
 let teal: Teal | undefined
 const running = accessTo(() => teal as Teal)
@@ -20,7 +30,7 @@ beforeAll(async () => {
   disk = await smallDisk(join(root, 'disk'), '8m')
   mkdirSync(dataDir)
   symlinkSync(disk.seen, join(dataDir, 'blobs'))
-  teal = await startTeal({ dataDir }, { strict: true })
+  teal = await startTeal({ dataDir, log: { level: 'info', file: log, format: 'json' } }, { strict: true })
   await running.user('anna')
 })
 
@@ -50,6 +60,7 @@ test('while there is no room for large messages small ones are taken, and large 
     // At once behind the refusal, too.
     expect(await send(100)).toBe('250')
   }
+  expect(readFileSync(log, 'utf8').match(/the file of a large message could not be stored/g)).toHaveLength(1)
   rmSync(filler)
   expect(await send(1_000_000)).toBe('250')
   expect(readdirSync(join(dataDir, 'tmp'))).toEqual([])
