@@ -66,7 +66,9 @@ async function reported(
   const stdio: StdioOptions = ['ignore', 'inherit', 'inherit']
   // The shell says how long all worked that it waited for; programs that went into the background are not in it.
   const timed = ['-c', `"$@"; code=$?; times > '${file}.times'; exit $code`, program, program, ...args]
-  const child = spawn('bash', timed, { stdio, detached: true, env: { ...process.env, ...env } })
+  // What one process has compiled serves the others, and their threads.
+  const all = { ...process.env, NODE_COMPILE_CACHE: join(results, 'compiled'), ...env }
+  const child = spawn('bash', timed, { stdio, detached: true, env: all })
   const late = setTimeout(() => {
     say(`${command.join(' ')}: ended after ${suiteMsMax / 60_000} minutes`)
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
@@ -105,7 +107,9 @@ function read(file: string): Outcome | undefined {
 function alone(script: string, files: readonly string[]): { command: string[]; env: Record<string, string> } {
   const words = script.split(' ')
   const at = words.indexOf('vitest')
-  const env = Object.fromEntries(words.slice(0, at).map(word => word.split('=', 2) as [string, string]))
+  const isSet = (word: string) => /^[A-Z_]+=/.test(word)
+  const set = words.slice(0, at).filter(isSet)
+  const env = Object.fromEntries(set.map(word => word.split('=', 2) as [string, string]))
   const takesOne = (word: string | undefined) => word === '--project' || word === '--exclude'
   const options = words.filter((word, n) => n > at && (takesOne(word) || takesOne(words[n - 1])))
   // As `npm run` does: the Node that was installed with the packages comes before the machine's own.

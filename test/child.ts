@@ -36,6 +36,10 @@ export function environmentOf({ dataDir, store }: Config): Record<string, string
   return childEnvironment(dataDir, { TEAL_STORE_URL: store.url })
 }
 
+/** Where this run of the tests keeps what was compiled: to start the program then takes less of a processor. */
+const compiled: Record<string, string> =
+  process.env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
+
 /** Runs a command of the program to its end, begun with the words of `through` where there are any. */
 export async function runTeal(
   words: readonly string[],
@@ -43,7 +47,7 @@ export async function runTeal(
   through: readonly string[] = [],
 ): Promise<{ code: number | null; out: string; err: string }> {
   const [program = '', ...rest] = [...through, process.execPath, 'dist/main.js', ...words]
-  const child = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(program, rest, { env: { ...compiled, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
   let err = ''
   child.stdout.on('data', chunk => {
@@ -66,7 +70,7 @@ export async function startChild(
   more: Record<string, string> = {},
   descriptors?: number,
 ): Promise<Child> {
-  const env = childEnvironment(dataDir, more)
+  const env = { ...compiled, ...childEnvironment(dataDir, more) }
   const limit = descriptors === undefined ? '' : `ulimit -n ${descriptors}; `
   const words = ['-c', `${limit}exec "$0" "$@"`, process.execPath, 'dist/main.js', 'serve']
   const child = spawn('/bin/sh', words, { env, stdio: ['ignore', 'pipe', 'pipe'] })
