@@ -99,6 +99,25 @@ test('addresses are completed from whom one has written to', async () => {
   expect(await to.inputValue()).toBe('Zoë Zebra <zoe@example.net>, ')
 })
 
+test('Enter that ends a letter written with several keys takes no suggestion and begins no search', async () => {
+  const user = await account(service, 'composer')
+  await user.call('POST', '/contacts', { name: 'Zoë Zebra', emails: [{ value: 'zoe@example.net' }] })
+  const page = await pages.visit('/app/mail', { as: 'composer' })
+  // Whether the page wanted the key for itself.
+  const isTaken = (isComposing: boolean) =>
+    page.evaluate<boolean>(`!document.activeElement.dispatchEvent(
+      new KeyboardEvent('keydown', { key: 'Enter', isComposing: ${isComposing}, bubbles: true, cancelable: true }))`)
+  await page.getByRole('combobox', { name: 'Search mail' }).focus()
+  expect([await isTaken(true), await isTaken(false)]).toEqual([false, true])
+  await page.getByRole('button', { name: 'New message' }).click()
+  const to = writer(page).getByLabel('To', { exact: true })
+  await to.pressSequentially('zo')
+  await page.getByRole('option', { name: /Zoë Zebra/ }).waitFor()
+  expect(await isTaken(true)).toBe(false)
+  expect(await to.inputValue()).toBe('zo')
+  expect(await isTaken(false)).toBe(true)
+})
+
 test('what was written survives a broken connection and a closed window, and is sent once', async () => {
   const user = await account(service, 'unlucky')
   const page = await pages.visit('/app/mail', { as: 'unlucky' })

@@ -76,6 +76,8 @@ export function Search({ folder, q }: { readonly folder: string; readonly q: str
   }
   const isOpen = found.value.length > 0
   const press = (event: KeyboardEvent) => {
+    // Keys that write one letter out of several are not for the list.
+    if (event.isComposing) return
     const one = found.value[chosen.value]
     if (event.key === 'ArrowDown' && !isOpen) void look(text)
     else if (event.key === 'ArrowDown') step(1)

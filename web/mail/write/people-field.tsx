@@ -53,7 +53,8 @@ export function PeopleField({ id, label, value, onChange }: Props) {
   }
   const isOpen = found.value.length > 0
   const press = (event: KeyboardEvent) => {
-    if (!isOpen) return
+    // Keys that write one letter out of several are not for the list.
+    if (!isOpen || event.isComposing) return
     if (event.key === 'ArrowDown') chosen.value = (chosen.value + 1) % found.value.length
     else if (event.key === 'ArrowUp') chosen.value = (chosen.value + found.value.length - 1) % found.value.length
     else if (event.key === 'Enter' || event.key === 'Tab') take(found.value[chosen.value])
