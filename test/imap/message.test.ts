@@ -221,6 +221,9 @@ describe('FETCH', () => {
     for (const missing of ['4', '1.1.1', '2.3', '1.HEADER', '3.TEXT']) expect(await get(missing)).toBe('NIL')
     expect(item((await client.ok('FETCH 1 BODY.PEEK[1]<3.6>'))[0], 'BODY[1]<3>')).toBe('C3=BC=')
     expect(item((await client.ok('FETCH 1 BODY.PEEK[1]<400.6>'))[0], 'BODY[1]<400>')).toBe('')
+    // RFC 9051 9: a count is a number of 64 bits.
+    const rest = (await client.ok('FETCH 1 BODY.PEEK[1]<16.9223372036854775807>'))[0]
+    expect(item(rest, 'BODY[1]<16>')).toBe('=\r\nan alle')
     expect(item((await client.ok('FETCH 1 BINARY.PEEK[1]'))[0], 'BINARY[1]')).toBe('Gr\u00fc\u00dfe an alle')
     expect(await client.ok('FETCH 1 BINARY.SIZE[3]')).toEqual(['* 1 FETCH (BINARY.SIZE[3] 5)'])
     client.close()

@@ -78,6 +78,8 @@ describe('criteria', () => {
     ['SENTBEFORE "2-Jan-2020"', '1'],
     ['SAVEDBEFORE 1-Jan-2020', ''],
     ['LARGER 30000', '4'],
+    ['LARGER 9223372036854775807', ''],
+    ['SMALLER 9223372036854775807', '1 2 3 4 5'],
     ['SMALLER 30000', '1 2 3 5'],
     ['OLDER 3600', '1 2 3 4 5'],
     ['YOUNGER 3600', ''],

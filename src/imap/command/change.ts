@@ -148,7 +148,7 @@ function parseStore(decoder: Decoder): StoreInput {
   if (decoder.accept('(')) {
     if (decoder.word() !== 'UNCHANGEDSINCE') throw malformed('Unknown modifier of STORE')
     decoder.space()
-    unchangedSince = decoder.modseq()
+    unchangedSince = decoder.number64()
     decoder.accept(' ')
     decoder.expect(')')
     decoder.space()

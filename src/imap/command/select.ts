@@ -109,7 +109,7 @@ function parseResync(decoder: Decoder): Resync {
   decoder.expect('(')
   const uidValidity = decoder.number()
   decoder.space()
-  const modseq = decoder.modseq()
+  const modseq = decoder.number64()
   let known: NumberSet | undefined
   let match: unknown
   if (decoder.more()) {

@@ -111,9 +111,9 @@ class Parser {
       case 'UNKEYWORD':
         return { op: 'not', of: { op: 'keyword', word: decoder.flag().toLowerCase() } }
       case 'LARGER':
-        return { op: 'size', min: decoder.number(ever) + 1, max: ever }
+        return { op: 'size', min: decoder.number64() + 1, max: ever }
       case 'SMALLER':
-        return { op: 'size', min: 0, max: decoder.number(ever) - 1 }
+        return { op: 'size', min: 0, max: decoder.number64() - 1 }
       case 'FROM':
       case 'TO':
       case 'CC':
@@ -144,7 +144,7 @@ class Parser {
           if (!['PRIV', 'SHARED', 'ALL'].includes(decoder.word())) throw malformed('Unknown entry type')
           decoder.space()
         }
-        return { op: 'modseq', from: decoder.modseq() }
+        return { op: 'modseq', from: decoder.number64() }
       }
       case 'EMAILID':
         return { op: 'email', id: decoder.atom() }

@@ -123,11 +123,11 @@ export class Decoder {
     return value
   }
 
-  /** mod-sequence-value: 63 bits on the wire (RFC 7162 7); numbers this store never reaches are rounded. */
-  modseq(): number {
+  /** number64 and mod-sequence-value: 63 bits on the wire (RFC 9051 9, RFC 7162 7); what this store never reaches is less. */
+  number64(): number {
     const text = this.#take(digits, 'A number is missing')
     if (text.length > 19) throw malformed('The number is too large')
-    return Number(text)
+    return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
   }
 
   /** Quoted or literal, as bytes in latin1. */

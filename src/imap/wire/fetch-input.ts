@@ -43,7 +43,7 @@ function parseAsked(decoder: Decoder): Asked {
       const modifier = decoder.word()
       if (modifier === 'CHANGEDSINCE') {
         decoder.space()
-        changedSince = decoder.modseq()
+        changedSince = decoder.number64()
         if (changedSince === 0) throw malformed('CHANGEDSINCE needs a number above 0')
       } else if (modifier === 'VANISHED') vanished = true
       else throw malformed('Unknown modifier of FETCH')

@@ -65,7 +65,7 @@ function parsePartial(decoder: Decoder): Section['partial'] {
   if (!decoder.accept('<')) return undefined
   const start = decoder.number(Number.MAX_SAFE_INTEGER)
   decoder.expect('.')
-  const count = decoder.number(Number.MAX_SAFE_INTEGER)
+  const count = decoder.number64()
   decoder.expect('>')
   if (count === 0) throw malformed('An empty part of a section')
   return [start, count]
