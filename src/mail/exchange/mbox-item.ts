@@ -21,7 +21,10 @@ export interface MboxItem {
 }
 
 const letters: Readonly<Record<string, number>> = { R: seen, A: answered, F: flagged, D: deleted, T: draft }
-const added = /^(?:(?:Status|X-Status|X-Keywords|X-Export-Mailbox): [^\r\n]*\r\n)+/
+/** Each once, in the order in which they are put there (actors/view/mbox-export.ts): what follows may be the message's own. */
+const added = new RegExp(
+  `^${['Status', 'X-Status', 'X-Keywords', 'X-Export-Mailbox'].map(name => `(?:${name}: [^\\r\\n]*\\r\\n)?`).join('')}`,
+)
 
 /** @param envelope the line before it, from behind `From ` */
 export function mboxItem(message: Buffer, envelope: string): MboxItem {

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { mboxMessage, readMbox } from '#mail/exchange/mbox.ts'
+import { mboxItem } from '#mail/exchange/mbox-item.ts'
 
 async function* pieces(bytes: Buffer, size: number) {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
@@ -53,5 +54,20 @@ describe('a message in an mbox', () => {
       'Subject: x\n\nline\nFrom c d\nstill the first\n',
       'Subject: y\n\nz\n',
     ])
+  })
+})
+
+test('what a message begins with is its own, though it looks like what is put on top of it', () => {
+  const own = 'X-Keywords: theirs\r\nX-Export-Mailbox: Elsewhere\r\nSubject: s\r\n\r\nText\r\n'
+  const put = 'Status: RO\r\nX-Status: F\r\nX-Export-Mailbox: Here\r\n'
+  const { content, path, keywords, ...about } = mboxItem(
+    Buffer.from(put + own),
+    'a@example.org Sat Feb  3 04:05:06 2001',
+  )
+  expect(content.toString()).toBe(own)
+  expect({ path, keywords, ...about }).toMatchObject({
+    path: 'Here',
+    keywords: [],
+    idate: Date.UTC(2001, 1, 3, 4, 5, 6),
   })
 })
