@@ -2,6 +2,7 @@
 // const:archive:time, or at once for good. Drafts are never archived. What is archived does not count against the quota.
 
 import { flag } from '#mail/flags.ts'
+import { keptPath } from '#mail/path.ts'
 import { bodyRelease } from '#store/bodies/writes.ts'
 import { archiveDrop, archiveInsert } from '#store/mailboxes/archive.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
@@ -22,7 +23,7 @@ export function shelve(turn: UserTurn, mailbox: Mailbox, messages: readonly Mess
       user: turn.state.num,
       mailbox: mailbox.num,
       mailboxId: mailbox.id,
-      path: mailbox.path,
+      path: keptPath(mailbox.path),
       uid,
       flags: flags & ~flag.deleted,
       idate,

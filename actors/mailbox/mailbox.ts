@@ -7,7 +7,7 @@
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
-import { pathProblem } from '#mail/path.ts'
+import { keptPath, pathProblem } from '#mail/path.ts'
 import { taskInsert } from '#store/accounts/task.ts'
 import { userUpdate } from '#store/accounts/users.ts'
 import { isDeletable, type Mailbox, mailboxDelete, mailboxInsert, mailboxUpdate } from '#store/mailboxes/mailboxes.ts'
@@ -37,6 +37,7 @@ export const createMailbox: UserCommand<NewMailbox, { id: string; mailbox: Mailb
     if (state.mailboxes.size >= turn.settings.get('const:max:mailboxes')) {
       throw new Fault('DisallowedMailboxMethod', { text: 'There are as many mailboxes as there may be' })
     }
+    requireRoomForNames(turn, input.path.length)
     if (input.specialUse && mailboxAt(state, { specialUse: input.specialUse }) !== undefined) {
       throw new Fault('MailboxExistsError', { text: 'A mailbox with this special use already exists' })
     }
@@ -113,7 +114,8 @@ export const deleteMailbox: UserCommand<MailboxDeletion, void> = {
     if (staysSubscribed && subscribed) setNames(turn, [...namesOf(turn), path])
     turn.state.mailboxes.delete(num)
     const modseq = nextModseq(turn)
-    turn.write(mailboxDelete, { mailbox: num, id, user: turn.state.num, path, uidValidity, modseq, at: turn.now })
+    const gone = { mailbox: num, id, user: turn.state.num, path: keptPath(path), uidValidity, modseq, at: turn.now }
+    turn.write(mailboxDelete, gone)
     turn.emit('mailbox.deleted', { user: user.id, mailbox: id, path })
     turn.notify({ kind: 'mailbox', what: 'deleted', mailbox: num, id, path, modseq })
   },
@@ -148,6 +150,18 @@ function refused(text: string): Fault {
   return new Fault('DisallowedMailboxMethod', { text })
 }
 
+/** All paths are read for each listing. @throws Fault DisallowedMailboxMethod where `more` characters of them are too many */
+function requireRoomForNames({ state, settings }: UserTurn, more: number): void {
+  if (more <= 0) return
+  const most = Math.max(largestPath, settings.get('const:max:mailboxes') * limits.mailbox.pathLengthMean)
+  let length = more
+  for (const { path } of state.mailboxes.values()) length += path.length
+  if (length > most) throw refused('The names of all mailboxes together would be too long')
+}
+
+const { mailboxDepthMax, mailboxPartLengthMax } = limits.name
+const largestPath = mailboxDepthMax * (mailboxPartLengthMax + 1)
+
 function rename(turn: UserTurn, mailbox: Mailbox, path: string): void {
   if (mailbox.path === 'INBOX') throw refused('INBOX cannot be renamed')
   if (mailbox.hidden) throw refused('A hidden mailbox cannot be renamed')
@@ -171,6 +185,10 @@ function move(turn: UserTurn, from: string, path: string, mailboxes: readonly Ma
       throw new Fault('MailboxExistsError')
     }
   }
+  requireRoomForNames(
+    turn,
+    moves.reduce((sum, { one, to }) => sum + to.length - one.path.length, 0),
+  )
   for (const { one, to } of moves) {
     const previous = one.path
     one.path = to

@@ -79,6 +79,12 @@ export const limits = {
     spillBytes: 1 * mib,
     /** The same of all messages that come in on a thread; beyond it a file is made once there are `chunkBytes` of one. */
     comingBytesMax: 128 * mib,
+    /** Room on the disk that scratch files leave for what has arrived and for the store: the smaller of these, looked at again so soon and
+     *  after so many bytes. */
+    roomKeptBytes: 256 * mib,
+    roomKeptShare: 0.05,
+    roomMs: 1 * second,
+    roomBytes: 16 * mib,
     /** Chunk in which bodies are streamed in and out. */
     chunkBytes: 256 * kib,
     /** A leaf part from this size on is stored once under its hash. */
@@ -247,6 +253,8 @@ export const limits = {
     scratchBytes: 512 * kib,
     /** How long a browser keeps the empty frame for mail. */
     frameSeconds: 3600,
+    /** The same of a request that needs no token: half of `inFlightMax` of them are a quarter of `heldBytesMax`. */
+    strangeBodyBytesMax: 64 * kib,
     /** A body that carries a message or a file. */
     uploadBytesMax: 96 * mib,
     /** A path parameter (api-semantics 1.1). */
@@ -259,6 +267,8 @@ export const limits = {
     valuesMax: 100_000,
     /** Requests being answered at once; more get 503, and from half of it those that need no token. */
     inFlightMax: 4096,
+    /** Part of them that one account may have, more than its streams (`updates.streamsMax`). */
+    accountShare: 1 / 4,
     /** Time for a whole body to arrive. */
     bodyMs: 5 * minute,
     /** Time for an endpoint to answer. */
@@ -282,8 +292,10 @@ export const limits = {
     headerBytesMax: 32 * kib,
     /** Bytes of one body that may wait for whoever takes it as a stream before the socket is paused. */
     bodyWindowBytes: 256 * kib,
-    /** Bytes of all bodies held in memory at once; more is a busy answer. */
+    /** Bytes of all bodies held in memory at once; more is a busy answer. Strangers have a part of it, and one account. */
     heldBytesMax: 512 * mib,
+    heldStrangeShare: 1 / 4,
+    heldAccountShare: 1 / 2,
     /** Bytes of a refused body that are read and thrown away so that the client sees the answer; more closes. */
     discardBytesMax: 8 * mib,
     /** Bad fields named in one answer. */
@@ -323,6 +335,8 @@ export const limits = {
   },
   /** Access tokens (api-semantics 1.2). */
   token: {
+    /** Tokens of one account that come from logins; with another one the least lately used ends. */
+    ofAccountMax: 500,
     /** A user token's end is pushed out at most this often. */
     extendMs: hour,
     /** Ended tokens removed in one go. */
@@ -960,6 +974,8 @@ export const limits = {
     keysMax: 50,
     /** A login that waits for its second factor. */
     nonceMs: 10 * minute,
+    /** Such logins of one account; with another one the oldest ends. */
+    noncesMax: 50,
     /** A seed that was shown and not yet confirmed. */
     seedPendingMs: 6 * hour,
     /** A temporary password, from the moment it can be used. */
@@ -1021,6 +1037,8 @@ export const limits = {
   /** Security keys (api-semantics 3.3). */
   webauthn: {
     challengeMs: 1 * hour,
+    /** Challenges of one account that wait for an answer; with another one the oldest ends. */
+    challengesMax: 50,
     /** How long somebody may take to show a passkey that is the whole login. */
     passkeyMs: 5 * minute,
     /** Hexadecimal digits of what a passkey says of its owner (WebAuthn 5.4.3: 64 bytes). */
@@ -1187,6 +1205,12 @@ export const limits = {
   },
   /** Mailboxes. */
   mailbox: {
+    /** Characters of the paths of an account, for each mailbox that it may have: both limits of a path together are 65,663. */
+    pathLengthMean: 512,
+    /** Characters of a path that is kept when its folder, or a message in it, is gone; of a longer one the folder's number is. */
+    keptPathLengthMax: 1024,
+    /** Mailboxes of an account that are remembered when they are gone: for streams of changes and the uid validity of new ones. */
+    removedMax: 1000,
     /** A mailbox with more messages is emptied in pieces of so many before it is deleted, and moved whole in such. */
     pieceMessages: 5000,
     /** Names an account stays subscribed to without such a mailbox, and characters of them all; the oldest are let go. */

@@ -48,6 +48,11 @@ export function normalizePath(path: string): string {
   return parts.join('/')
 }
 
+/** What of a path is kept when its folder, or a message in it, is gone: all of it or nothing. */
+export function keptPath(path: string): string {
+  return path.length > limits.mailbox.keptPathLengthMax ? '' : path
+}
+
 /** The last part of a path. */
 export function pathName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)

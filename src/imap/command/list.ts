@@ -94,7 +94,7 @@ const lsub = command({
     return { reference, pattern }
   },
   async run(session, { reference, pattern }) {
-    const match = matcher(reference, [pattern])
+    const match = matcher(reference, [pattern], session)
     const folders = await session.mail.folders()
     const left = await leftNames(session, folders)
     const subscribed = [...folders.filter(folder => folder.subscribed).map(folder => folder.path), ...left]
@@ -200,7 +200,7 @@ function countsChanges(session: Session, items: readonly string[]): void {
 
 async function answerList(session: Session, input: ListInput): Promise<void> {
   const folders = await session.mail.folders()
-  const match = matcher(input.reference, input.patterns)
+  const match = matcher(input.reference, input.patterns, session)
   const { selection } = input
   const asked = criteria.filter(option => selection.has(option))
   const chosen = (folder: Mailbox) =>

@@ -8,6 +8,7 @@ import { limits } from '#lib/limits.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
 import { changedRows, changedUids, changedUidsOf } from './changes.ts'
+import { forgetsRemoved } from './mailboxes.ts'
 import { expunged, messages } from './messages.ts'
 
 interface Told<Kind extends string> {
@@ -96,8 +97,9 @@ export function journalAfter(reader: Reader, user: number, since: number, after:
   })
 }
 
-/** How many rows changed after a number, counted up to `max`. */
+/** How many rows changed after a number, counted up to `max`, which is also what is said where it is not known any more. */
 export async function journalLength(read: Reader, user: number, after: number, max: number): Promise<number> {
+  if (await forgetsRemoved(read, user, after)) return max
   const folders = await read.all<{ num: number }>(
     'SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num WHERE b."user" = ? AND t.modseq > ?',
     user,

@@ -4,6 +4,7 @@
 // differences, never set from a copy that may be old. Only the account's actor may say what comes next of uid, modseq and
 // uid validity.
 
+import { limits } from '#lib/limits.ts'
 import { boolean, integer, json, moment, nullable, type Stored, span, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -112,6 +113,11 @@ export const mailboxUpdate = defineWrite<MailboxRow, Record<string, unknown>>(
 
 const removal = removed.insertion
 
+/** The newest stay, and the one that had the highest uid validity. */
+const forgetRemoved = `DELETE FROM removed_mailbox WHERE "user" = ? AND modseq <= (
+    SELECT modseq FROM removed_mailbox WHERE "user" = ? ORDER BY modseq DESC LIMIT 1 OFFSET ?)
+  AND uid_validity < (SELECT max(uid_validity) FROM removed_mailbox WHERE "user" = ?)`
+
 /** The folder must be empty: its messages go one by one, with their bodies. */
 export const mailboxDelete = defineWrite<Readonly<RowOf<typeof removed>>, Stored[]>(
   'mailbox.delete',
@@ -122,9 +128,18 @@ export const mailboxDelete = defineWrite<Readonly<RowOf<typeof removed>>, Stored
     sql('DELETE FROM expunged WHERE mailbox = ?').run(mailbox)
     sql('DELETE FROM imported WHERE mailbox = ?').run(mailbox)
     sql(removal).run(values)
+    const user = values[removed.at.user]
+    sql(forgetRemoved).run(user, user, limits.mailbox.removedMax, user)
   },
   { encode: row => removed.values(row) },
 )
+
+/** Whether folders that went after this change number may have been forgotten. */
+export async function forgetsRemoved(read: Reader, user: number, after: number): Promise<boolean> {
+  const text = 'SELECT modseq FROM removed_mailbox WHERE "user" = ? ORDER BY modseq DESC LIMIT 1 OFFSET ?'
+  const oldest = await read.one<{ modseq: number }>(text, user, limits.mailbox.removedMax - 1)
+  return oldest !== undefined && after < oldest.modseq
+}
 
 /** Adds differences to a folder's counters; the next uid and the change number are never lowered. */
 export const countersAdd = counters.defineUpdate('add', {
