@@ -7,12 +7,12 @@ import { monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
-import type { Context, Endpoint, Request } from './endpoint.ts'
+import { bodyBytesMaxOf, type Context, type Endpoint, type Request } from './endpoint.ts'
 import { takesPacked } from './front/packed.ts'
 import type { Caller } from './guard/access.ts'
 import type { traceCall } from './guard/call-span.ts'
 import type { Visitor } from './guard/forwarded.ts'
-import { Body, type Held } from './input/body.ts'
+import { Body, type Held, strangers, unbounded } from './input/body.ts'
 import type { RouteCounters } from './request-counters.ts'
 import type { Wire } from './wire.ts'
 
@@ -52,6 +52,7 @@ export class Call implements Context<Record<string, unknown>>, Request {
   deadline = Number.POSITIVE_INFINITY
   #answerMs: number = limits.http.requestMs
   #headers = noHeaders
+  #bodyMs: number = limits.http.bodyMs
   #bodyBytesMax = 0
   /** Declared by the client; -1 for unknown. */
   #bodyLength = 0
@@ -132,17 +133,23 @@ export class Call implements Context<Record<string, unknown>>, Request {
     this.contentType = this.contentTypeLine.split(';', 1)[0]?.trim().toLowerCase() ?? ''
     const kind = endpoint.bodyKind
     this.raw = kind === 'raw' || (kind === 'upload' && !isTree(this.contentType))
-    const isLong = kind !== 'json'
-    this.#bodyBytesMax = endpoint.bodyBytesMax ?? (isLong ? limits.http.uploadBytesMax : limits.http.bodyBytesMax)
+    const isStrange = endpoint.allow === 'public'
+    this.#bodyBytesMax = bodyBytesMaxOf(endpoint)
     this.#bodyLength = declared === '' ? -1 : Number(declared)
-    this.deadline = this.started + (endpoint.allow === 'public' ? limits.http.strangeBodyMs : limits.http.bodyMs)
+    if (isStrange) this.#bodyMs = limits.http.strangeBodyMs
+    this.deadline = this.started + this.#bodyMs
     const encoding = wire.header('content-encoding')
     if (encoding !== '' && encoding !== 'identity') {
       throw new Fault('UnsupportedMediaType', { text: 'A compressed body is not supported' })
     }
     if (this.#bodyLength > this.#bodyBytesMax) throw new Fault('BodyTooLarge')
-    this.#body = new Body(wire, held, this.#bodyBytesMax)
+    this.#body = new Body(wire, held, this.#bodyBytesMax, isStrange ? strangers : unbounded)
     wire.receive(this.#body)
+  }
+
+  /** It is an account's. */
+  ownedBy(account: string): void {
+    if (this.#body !== null) this.#body.owner = account
   }
 
   /** The whole body for parameters. */
@@ -154,7 +161,7 @@ export class Call implements Context<Record<string, unknown>>, Request {
   begin(input: Record<string, unknown>): void {
     this.input = input
     if (this.#body === null) return
-    this.deadline = monotonic() + this.#answerMs + (this.awaitsBody ? limits.http.bodyMs : 0)
+    this.deadline = monotonic() + this.#answerMs + (this.awaitsBody ? this.#bodyMs : 0)
   }
 
   header(name: string): string {

@@ -6,6 +6,7 @@
 
 import type { Static, TSchema } from 'typebox'
 import type { FaultCode } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
 import type { Binary, EventStream, Json } from './answer.ts'
 import type { Allow, Caller } from './guard/access.ts'
 import { pageNumber } from './schema.ts'
@@ -135,6 +136,13 @@ export interface Endpoint extends Omit<Definition<Fields, Fields, Fields, Fields
   readonly bodyKind: BodyKind
   readonly headers: readonly string[]
   run(context: Context<Record<string, unknown>>): unknown
+}
+
+/** Bytes of a body that an endpoint takes. */
+export function bodyBytesMaxOf({ allow, bodyKind, bodyBytesMax }: Endpoint): number {
+  if (bodyBytesMax !== undefined) return bodyBytesMax
+  if (bodyKind !== 'json') return limits.http.uploadBytesMax
+  return allow === 'public' ? limits.http.strangeBodyBytesMax : limits.http.bodyBytesMax
 }
 
 // biome-ignore lint/complexity/noBannedTypes: the empty set of fields

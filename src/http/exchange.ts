@@ -20,6 +20,7 @@ import { type Caller, decide, filterInput, filterOutput, type Grant } from './gu
 import { traceCall } from './guard/call-span.ts'
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
 import { nobody, type Proxies, visitorOf } from './guard/forwarded.ts'
+import { InFlight } from './guard/in-flight.ts'
 import { pageHeader, pageToken } from './guard/session.ts'
 import { shownToken } from './guard/token.ts'
 import { refusePages } from './guard/visitor.ts'
@@ -64,9 +65,8 @@ export class Exchange {
   readonly #options: ExchangeOptions
   #made: Router<Target> | undefined
   readonly #held: Held
-  readonly #inFlightMax: number
   /** Calls whose work has not ended; longer than their answers where a client left. */
-  readonly #pending = new Set<Call>()
+  readonly #pending: InFlight
   #stopping = false
   #idle: (() => void) | null = null
 
@@ -74,7 +74,7 @@ export class Exchange {
     this.#options = options
     const { share = 1 } = options
     this.#held = new Held(limits.http.heldBytesMax * share)
-    this.#inFlightMax = limits.http.inFlightMax * share
+    this.#pending = new InFlight(limits.http.inFlightMax * share, (call, fault) => this.#refuse(call, fault, true))
   }
 
   get pending(): number {
@@ -96,12 +96,9 @@ export class Exchange {
       return call
     }
     if (this.#stopping) this.#refuse(call, new Fault('Stopping', { retryAfter: 1 }))
-    else if (this.#pending.size >= this.#inFlightMax / (target.endpoint.allow === 'public' ? 2 : 1))
-      this.#refuse(call, new Fault('Overloaded', { retryAfter: 1 }))
-    else {
-      this.#pending.add(call)
+    else if (this.#pending.enter(call, target.endpoint.allow === 'public'))
       void this.#proceed(call, target, found.values)
-    }
+    else this.#refuse(call, new Fault('Overloaded', { retryAfter: 1 }))
     return call
   }
 
@@ -178,6 +175,7 @@ export class Exchange {
       const caller = endpoint.allow === 'public' ? stranger : this.#identify(call, target, query)
       call.caller = caller instanceof Promise ? await caller : caller
       if (call.caller !== stranger) call.wire.recognised()
+      if (call.caller.user !== null) this.#pending.count(call, call.caller.user)
       const known = target.userIndex === -1 ? values : ownName(values, target.userIndex, call.caller)
 
       if (call.raw) this.#early(call, target)
@@ -200,7 +198,7 @@ export class Exchange {
       this.#refuse(call, this.#declared(target, error))
     } finally {
       call.end()
-      this.#pending.delete(call)
+      this.#pending.leave(call)
       if (this.#pending.size === 0) this.#idle?.()
     }
   }

@@ -6,8 +6,7 @@
 import { Buffer } from 'node:buffer'
 import type { TSchema } from 'typebox'
 import { type FaultCode, faultForms } from '#lib/fault.ts'
-import { limits } from '#lib/limits.ts'
-import type { Endpoint, Fields } from '../endpoint.ts'
+import { bodyBytesMaxOf, type Endpoint, type Fields } from '../endpoint.ts'
 import { origin } from '../schema.ts'
 import { bodyFaults, commonFaults } from './conformity.ts'
 
@@ -195,8 +194,7 @@ function requestBody(endpoint: Endpoint): Json {
     'multipart/form-data': { schema },
   }
   if (endpoint.bodyKind === 'upload') content[anyType] = bytes
-  const max =
-    endpoint.bodyBytesMax ?? (endpoint.bodyKind === 'json' ? limits.http.bodyBytesMax : limits.http.uploadBytesMax)
+  const max = bodyBytesMaxOf(endpoint)
   const required = Array.isArray(schema.required) && schema.required.length > 0
   return { required, description: `At most ${size(max)}.`, content }
 }

@@ -176,7 +176,6 @@ export function pageSessionEndpoints(deps: PageSessionDeps) {
     path: '/session/webauthn',
     summary: 'Finish signing in with a security key',
     body: { ...assertionFields, user: userId, nonce, keep },
-    bodyBytesMax: 4 * limits.webauthn.answerLengthMax,
     reply: shape,
     faults: [
       ...(['ForeignPage', 'UserNotFound', 'RateLimitedError', 'Invalid2faNonce', 'ChallengeNotFound'] as const),

@@ -40,7 +40,6 @@ export function passkeySessionEndpoints(deps: PageSessionDeps) {
       userHandle: hex(2, userHandleLengthMax, { description: 'As the browser gave it' }),
       keep: bool({ default: false, description: 'Whether the browser keeps it when it is closed' }),
     },
-    bodyBytesMax: 4 * limits.webauthn.answerLengthMax,
     reply: shape,
     faults: ['ForeignPage', 'RateLimitedError', 'ChallengeNotFound', 'InvalidAssertion', 'InvalidToken'],
     async run({ input, request, signal }) {
