@@ -1,6 +1,16 @@
 // The directory: what belongs to no account. One actor for settings, tokens and the like, so that their order is a queue.
+//
+// Of what an account can have made again and again, as tokens by logins, the turn that makes one takes away what is too much.
 
-import { type TokenRow, tokenBind, tokenDelete, tokenInsert, tokensBoundTo } from '#store/accounts/tokens.ts'
+import { limits } from '#lib/limits.ts'
+import {
+  type TokenRow,
+  tokenBind,
+  tokenBound,
+  tokenDelete,
+  tokenInsert,
+  tokensBoundTo,
+} from '#store/accounts/tokens.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type SettingKey, settingDelete, settingPut } from '#store/folder/settings.ts'
 import type { Command, Turn } from '../kernel/actor.ts'
@@ -21,6 +31,7 @@ export const createToken: DirectoryCommand<TokenRow, void> = {
   name: 'token.create',
   run(turn, row) {
     turn.write(tokenInsert, row)
+    if (row.user !== null) turn.write(tokenBound, { user: row.user, max: limits.token.ofAccountMax })
   },
 }
 

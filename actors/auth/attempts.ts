@@ -100,11 +100,7 @@ export class Attempts {
     const id = `${account} ${network}`
     const kept = this.#cache.look(kind, id)
     if (kept !== undefined && kept.ttlMs > knownMs - knownRefreshMs) return
-    this.#cache.keep(kind, id, 1, knownMs)
-    const before = this.#cache.look<readonly string[]>(`${kind} all`, account)?.value ?? []
-    const all = [...before.filter(one => one !== network), network]
-    for (const old of all.splice(0, Math.max(0, all.length - knownMax))) this.#cache.remove(kind, `${account} ${old}`)
-    this.#cache.keep(`${kind} all`, account, all, knownMs)
+    this.#cache.keepAmong(account, knownMax, [kind, id, 1, knownMs])
   }
 
   /**

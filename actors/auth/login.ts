@@ -114,7 +114,8 @@ export class Logins {
   #wait(user: User, factors: readonly Factor[], token: boolean): string {
     const nonce = newToken()
     const waiting: Waiting = { user: user.id, factors, token, authVersion: user.authVersion }
-    this.#cache.keep('nonce', tokenDigest(nonce), waiting, limits.credential.nonceMs)
+    const { nonceMs, noncesMax } = limits.credential
+    this.#cache.keepAmong(user.id, noncesMax, ['nonce', tokenDigest(nonce), waiting, nonceMs])
     return nonce
   }
 }

@@ -291,7 +291,7 @@ export class SecurityKeys {
       rpId: this.#rpId(rpId),
       nonce: nonce === null ? null : tokenDigest(nonce),
     }
-    this.#deps.cache.keep('challenge', challenge, pending, lifeMs)
+    this.#deps.cache.keepAmong(user.id, limits.webauthn.challengesMax, ['challenge', challenge, pending, lifeMs])
     return challenge
   }
 

@@ -5,6 +5,7 @@
 import { integer, json, moment, nullable, text } from '../engine/column.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
+import { defineWrite } from '../engine/write.ts'
 
 const tokens = table(
   'token',
@@ -50,6 +51,16 @@ export const tokenName = tokens.defineUpdate('name', { set: ['label'], by: ['has
 export const tokenBind = tokens.defineUpdate('bind', { set: ['domains'], by: ['hash'] })
 
 export const tokenDelete = tokens.defineDelete(['hash'])
+
+/** Of the logins of an account the `max` that were used last stay. */
+export const tokenBound = defineWrite<{ user: string; max: number }>('token.bound', (sql, { user, max }) => {
+  sql(`DELETE FROM token WHERE "user" = ? AND role = 'user' AND hash NOT IN
+    (SELECT hash FROM token WHERE "user" = ? AND role = 'user' ORDER BY expires DESC, created DESC LIMIT ?)`).run(
+    user,
+    user,
+    max,
+  )
+})
 
 /** A token by its hash, whether or not it is still good. */
 export async function findToken(read: Reader, hash: string): Promise<TokenRow | undefined> {

@@ -129,6 +129,15 @@ export class Cache implements Counters {
     this.#keep(kind, id, value, ttlMs)
   }
 
+  /** The same for one of several that an owner fills: with more than `max` of a kind the oldest of his goes. @throws Fault Overloaded */
+  keepAmong(owner: string, max: number, [kind, id, value, ttlMs]: readonly [string, string, unknown, number]): void {
+    const all = this.look<readonly string[]>(`${kind} all`, owner)
+    const ids = [...(all?.value ?? []).filter(one => one !== id), id]
+    for (const old of ids.splice(0, Math.max(0, ids.length - max))) this.remove(kind, old)
+    this.keep(kind, id, value, ttlMs)
+    this.keep(`${kind} all`, owner, ids, Math.max(ttlMs, all?.ttlMs ?? 0))
+  }
+
   /** A kept value, left where it is. Whoever keeps and looks agree on its shape. */
   look<Value>(kind: string, id: string): Kept<Value> | undefined {
     const entry = this.#read(keyOf(kind, id))
