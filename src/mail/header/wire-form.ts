@@ -7,28 +7,39 @@
 const cr = 13
 const lf = 10
 const feed = Buffer.from('\n')
-const carriage = Buffer.from('\r')
 const none = Buffer.alloc(0)
 
 /** Puts the line ends of a message right that comes in pieces: bare CR and bare LF become CR LF. */
 export class WireLines {
   #last = 0
 
-  /** The next piece. */
+  /** The next piece; the same buffer where nothing is missing. */
   mend(piece: Buffer): Buffer {
-    const pieces: Buffer[] = []
-    let from = 0
+    const missing = this.#missing(piece)
+    let before = this.#last
+    this.#last = piece.at(-1) ?? before
+    if (missing === 0) return piece
+    const mended = Buffer.allocUnsafe(piece.length + missing)
+    let to = 0
+    for (let at = 0; at < piece.length; at++) {
+      const byte = piece[at] as number
+      if ((before === cr) !== (byte === lf)) mended[to++] = before === cr ? lf : cr
+      mended[to++] = byte
+      before = byte
+    }
+    return mended
+  }
+
+  /** Bytes that stand for half of a line end alone. */
+  #missing(piece: Buffer): number {
+    let missing = 0
     let before = this.#last
     for (let at = 0; at < piece.length; at++) {
       const byte = piece[at] as number
-      const missing = before === cr ? (byte === lf ? null : feed) : byte === lf ? carriage : null
+      if ((before === cr) !== (byte === lf)) missing += 1
       before = byte
-      if (missing === null) continue
-      pieces.push(piece.subarray(from, at), missing)
-      from = at
     }
-    this.#last = before
-    return from === 0 && pieces.length === 0 ? piece : Buffer.concat([...pieces, piece.subarray(from)])
+    return missing
   }
 
   /** What is missing behind the last piece. */

@@ -99,6 +99,13 @@ describe('the form of the wire', () => {
     }
   })
 
+  test('costs little where every byte is half of a line end', () => {
+    const lines = new WireLines()
+    const piece = Buffer.alloc(limits.body.chunkBytes, '\r')
+    for (let count = 0; count < 2000; count++) lines.mend(piece)
+    expect(lines.mend(piece)).toHaveLength(2 * piece.length)
+  })
+
   test('keeps what needs no change', () => {
     const piece = Buffer.from('a\r\nb')
     expect(new WireLines().mend(piece)).toBe(piece)
