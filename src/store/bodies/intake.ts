@@ -14,7 +14,7 @@ import type { BodyFiles } from './files.ts'
 import { type Cut, cutBody, type Source } from './format/cut.ts'
 import { identityOf } from './format/identity.ts'
 import type { Keep } from './keep.ts'
-import { closeSpill, disk, openSpill, readFile, type Spill, writeAll } from './spill.ts'
+import { closeSpill, disk, openSpill, readFile, requireRoom, type Spill, writeAll } from './spill.ts'
 import type { BodyRow } from './writes.ts'
 
 /**
@@ -152,8 +152,10 @@ export class Intake {
   }
 
   async #spillHeld(): Promise<void> {
+    const { bytes } = this.#held
     const held = this.#takeHeld()
     this.#spill ??= await openSpill(this.#files)
+    await requireRoom(this.#spill.path, bytes)
     for (const chunk of held) this.#spill.scanner.write(chunk)
     await writeAll(this.#spill.file, held)
   }

@@ -3,9 +3,12 @@
 // Whoever opens one closes it; what a crash leaves in scratch is removed at the next start.
 
 import { readSync } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import type { RecurringLine } from '#lib/journal/recurring-line.ts'
+import { limits } from '#lib/limits.ts'
 import { MimeScanner } from '#mail/mime/mime.ts'
 import type { BodyFiles } from './files.ts'
 
@@ -36,6 +39,29 @@ export async function writeAll(file: FileHandle, chunks: readonly Buffer[]): Pro
     if (left < chunk.length) await file.writeFile(chunk.subarray(left))
     left = Math.max(0, left - chunk.length)
   }
+}
+
+/** Folder -> what of it may be filled before its disk is looked at again. */
+const rooms = new Map<string, { readonly until: number; left: number }>()
+
+/**
+ * Whether there is room for so many bytes in a scratch file. What may still be broken off leaves the last of the disk for what has
+ * arrived, so that strangers who send large messages without end keep no other mail out.
+ *
+ * @throws ENOSPC, as a full disk does; within `disk`
+ */
+export async function requireRoom(path: string, bytes: number): Promise<void> {
+  const folder = dirname(path)
+  let room = rooms.get(folder)
+  if (room === undefined || room.until < monotonic() || room.left < bytes) {
+    const { roomKeptBytes, roomKeptShare, roomMs, roomBytes } = limits.body
+    const { bavail, blocks, bsize } = await statfs(folder)
+    const left = bavail * bsize - Math.min(roomKeptBytes, blocks * bsize * roomKeptShare)
+    room = { until: monotonic() + roomMs, left: Math.min(left, Math.max(roomBytes, bytes)) }
+    rooms.set(folder, room)
+  }
+  if (room.left < bytes) throw Object.assign(new Error('the disk is nearly full'), { code: 'ENOSPC', syscall: 'write' })
+  room.left -= bytes
 }
 
 /** Into `into` where it is large enough. */

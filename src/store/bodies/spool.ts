@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { limits } from '#lib/limits.ts'
 import { BodyFiles } from './files.ts'
-import { disk } from './spill.ts'
+import { disk, requireRoom } from './spill.ts'
 
 export class Spool {
   readonly #path: string
@@ -20,7 +20,12 @@ export class Spool {
     const path = new BodyFiles(dataDir).scratch()
     const spool = new Spool(path, await disk(() => open(path, 'wx+', 0o600)))
     try {
-      for await (const chunk of chunks) await disk(() => spool.#file.writeFile(chunk))
+      for await (const chunk of chunks) {
+        await disk(async () => {
+          await requireRoom(path, chunk.byteLength)
+          await spool.#file.writeFile(chunk)
+        })
+      }
       return spool
     } catch (error) {
       await spool.close()
