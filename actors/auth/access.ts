@@ -91,12 +91,17 @@ export class Access {
     await this.#writer.write(tokenKeep, { hash, user: row.user, authVersion })
   }
 
-  /** Removes a bounded number of tokens whose time is over. */
+  /** Removes the tokens whose time is over, a bounded number at a time. */
   async sweep(): Promise<void> {
-    const over = await expiredTokens(this.#system.read, now(), limits.token.sweepRowsMax)
-    if (over.length === 0) return
-    const operations = over.map(hash => operation(tokenDelete, { hash }))
-    await this.#writer.submit({ partition: 0, epoch: 0, operations, bytes: 100 * over.length, background: true })
+    const { sweepRowsMax } = limits.token
+    const at = now()
+    for (let count: number = sweepRowsMax; count === sweepRowsMax; ) {
+      const over = await expiredTokens(this.#system.read, at, sweepRowsMax)
+      count = over.length
+      if (count === 0) return
+      const operations = over.map(hash => operation(tokenDelete, { hash }))
+      await this.#writer.submit({ partition: 0, epoch: 0, operations, bytes: 100 * count, background: true })
+    }
   }
 
   async #store(form: Omit<TokenRow, 'hash' | 'id' | 'created'>): Promise<{ id: string; token: string }> {

@@ -19,6 +19,7 @@ import {
   authLogAdd,
   authLogExpire,
   findLogByKey,
+  hasExpiredLog,
   loginPut,
 } from '#store/accounts/credentials.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -140,12 +141,17 @@ export class AuthLog {
     }
   }
 
-  /** Removes a bounded number of entries whose time is over. Runs by itself. */
+  /** Removes the entries whose time is over, a bounded number at a time. Runs by itself. */
   async sweep(): Promise<void> {
-    const row = { at: now(), count: limits.authLog.sweepRowsMax }
-    const operations: Operation[] = [operation(authLogExpire, row)]
-    const unit = { partition: 0, epoch: 0, operations, bytes: 100, background: true }
-    await this.#writer.submit(unit).catch(error => this.#log.warn({ error }, 'old log entries could not be removed'))
+    const at = now()
+    try {
+      do {
+        const operations: Operation[] = [operation(authLogExpire, { at, count: limits.authLog.sweepRowsMax })]
+        await this.#writer.submit({ partition: 0, epoch: 0, operations, bytes: 100, background: true })
+      } while (await hasExpiredLog(this.#read, at))
+    } catch (error) {
+      this.#log.warn({ error }, 'old log entries could not be removed')
+    }
   }
 
   async close(): Promise<void> {

@@ -29,8 +29,9 @@ import type { Reader } from '#store/engine/reader.ts'
 import type { Sequence } from '#store/engine/sequence.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
 import type { Settings } from '#store/folder/settings.ts'
-import { traceSweep } from '#store/rules/trace.ts'
+import { hasOldTraces, traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
+import { hasOldOutbound } from '#store/sending/outbound-figures.ts'
 import { Loop } from '../loop.ts'
 import { sweepReturned } from '../returned/outcome.ts'
 import { markOf } from '../returned/return-path.ts'
@@ -119,6 +120,7 @@ class Sender implements Relay {
   readonly #ways: Ways
   readonly #policies: StsPolicies
   #agent: Agent | undefined
+  #forgetting = false
   readonly #sweep: Timer
 
   constructor(options: RelayOptions) {
@@ -336,17 +338,28 @@ class Sender implements Relay {
     }
   }
 
+  /** In pieces, until nothing is left: one of them in each round is less than a busy server sends. */
   async #forget(): Promise<void> {
-    const { writer, log } = this.#options
-    const { keepMs, sweepRowsMax } = limits.outbound
-    const operations: Operation[] = [
-      operation(outboundSweep, { before: now() - keepMs, count: sweepRowsMax }),
-      ...sweepReturned(now()),
-      operation(traceSweep, { before: now() - limits.filter.traceMs, count: limits.filter.sweepRowsMax }),
-    ]
-    await writer
-      .submit({ operations, bytes: 200, background: true })
-      .catch(error => log.warn({ error }, 'what was sent long ago could not be forgotten'))
+    if (this.#forgetting) return
+    this.#forgetting = true
+    const { read, writer, log } = this.#options
+    const at = now()
+    const sent = { before: at - limits.outbound.keepMs, count: limits.outbound.sweepRowsMax }
+    const decided = { before: at - limits.filter.traceMs, count: limits.filter.sweepRowsMax }
+    try {
+      do {
+        const operations: Operation[] = [
+          operation(outboundSweep, sent),
+          ...sweepReturned(at),
+          operation(traceSweep, decided),
+        ]
+        await writer.submit({ operations, bytes: 200, background: true })
+      } while ((await hasOldOutbound(read, sent.before)) || (await hasOldTraces(read, decided.before)))
+    } catch (error) {
+      log.warn({ error }, 'what was sent long ago could not be forgotten')
+    } finally {
+      this.#forgetting = false
+    }
   }
 }
 

@@ -14,6 +14,7 @@ import {
   dueTasks,
   findQueued,
   findTask,
+  hasOldTasks,
   nextTaskDue,
   type Task,
   taskClaim,
@@ -219,11 +220,17 @@ export class Tasks {
     }
   }
 
+  /** In pieces, until nothing is left. */
   async #forget(): Promise<void> {
     const before = now() - limits.task.keepMs
-    const operations: Operation[] = [operation(taskSweep, { before, count: limits.task.sweepRowsMax })]
-    const unit = { operations, bytes: 100, background: true }
-    await this.#writer.submit(unit).catch(error => this.#log.warn({ error }, 'old tasks could not be taken away'))
+    try {
+      do {
+        const operations: Operation[] = [operation(taskSweep, { before, count: limits.task.sweepRowsMax })]
+        await this.#writer.submit({ operations, bytes: 100, background: true })
+      } while (await hasOldTasks(this.#read, before))
+    } catch (error) {
+      this.#log.warn({ error }, 'old tasks could not be taken away')
+    }
   }
 }
 

@@ -175,6 +175,11 @@ export const authLogExpire = defineWrite<{ at: number; count: number }>('authlog
   sql('DELETE FROM authlog WHERE id IN (SELECT id FROM authlog WHERE expires < ? LIMIT ?)').run(at, count)
 })
 
+/** Whether there are some. */
+export async function hasExpiredLog(read: Reader, at: number): Promise<boolean> {
+  return (await read.one('SELECT 1 FROM authlog WHERE expires < ? LIMIT 1', at)) !== undefined
+}
+
 const noteLogin = `INSERT INTO login ("user", at) SELECT num, ? FROM "user" WHERE num = ?
   ON CONFLICT ("user") DO UPDATE SET at = ${greatest('login.at', 'excluded.at')}`
 

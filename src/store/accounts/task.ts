@@ -100,6 +100,12 @@ export const taskSweep = defineWrite<{ before: number; count: number }>('task.sw
   ).run(row.before, row.count)
 })
 
+/** Whether there are some. */
+export async function hasOldTasks(read: Reader, before: number): Promise<boolean> {
+  const text = `SELECT 1 FROM task WHERE state IN ('done', 'failed') AND updated < ? LIMIT 1`
+  return (await read.one(text, before)) !== undefined
+}
+
 export async function findTask(read: Reader, id: string): Promise<Task | undefined> {
   return await tasks.one(read, 'WHERE id = ?', id)
 }

@@ -78,6 +78,11 @@ export const traceSweep = defineWrite<{ before: number; count: number }>(
   { told: (sql, { before, count }) => void sql(sweepOld.call).run(before, count) },
 )
 
+/** Whether there are some. */
+export async function hasOldTraces(read: Reader, before: number): Promise<boolean> {
+  return (await read.one('SELECT 1 FROM trace WHERE at < ? LIMIT 1', before)) !== undefined
+}
+
 export interface TraceEntry extends Trace {
   readonly num: number
   readonly at: number

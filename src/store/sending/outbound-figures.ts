@@ -98,3 +98,8 @@ export async function progressOf(read: Reader, num: number, destinationsMax: num
     destinations: destinations.map(({ lane }) => lane),
   }
 }
+
+/** Whether messages were done before `before`. */
+export async function hasOldOutbound(read: Reader, before: number): Promise<boolean> {
+  return (await read.one('SELECT 1 FROM outbound WHERE done IS NOT NULL AND done < ? LIMIT 1', before)) !== undefined
+}
