@@ -5,7 +5,7 @@
 // stops accepting, asks every session to finish, cuts off peers that remain after `drainMs`, and resolves when all are done.
 
 import { createServer, type Server, type Socket } from 'node:net'
-import { after, every, monotonic, type Timer } from '#lib/clock.ts'
+import { after, breathe, every, monotonic, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { detach } from '#lib/process/background.ts'
@@ -62,6 +62,8 @@ export class Listener implements Owner {
   readonly #options: ListenOptions
   readonly #server: Server
   readonly #connections = new Set<Connection>()
+  /** Of whom a proxy has yet to say who they are. */
+  readonly #unannounced = new Set<Socket>()
   readonly #admission: Admission
   readonly #gate: Gate
   /** Sessions that have not returned. */
@@ -112,10 +114,13 @@ export class Listener implements Owner {
   }
 
   async #close(): Promise<void> {
+    // Who has been let in by the kernel and not yet by us would be cut off: after a look at the sockets there is hardly anybody.
+    await breathe()
     const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
     for (const connection of this.#connections) connection.stop()
     const cut = after(this.#options.drainMs, () => {
       for (const connection of this.#connections) connection.destroy()
+      for (const socket of this.#unannounced) socket.destroy()
     })
     await new Promise<void>(resolve => {
       this.#gone = resolve
@@ -133,9 +138,12 @@ export class Listener implements Owner {
       this.#admit(socket)
       return
     }
+    this.#unannounced.add(socket)
     void readProxyHeader(socket).then(header => {
-      if (header === null || this.#closing !== undefined) socket.destroy()
+      this.#unannounced.delete(socket)
+      if (header === null) socket.destroy()
       else this.#admit(socket, header.behind)
+      this.#settle()
     })
   }
 
@@ -197,7 +205,7 @@ export class Listener implements Owner {
 
   /** Whoever closes waits for the sessions too: one whose peer is gone may still be storing a message. */
   #settle(): void {
-    if (this.#connections.size === 0 && this.#running === 0) this.#gone?.()
+    if (this.#connections.size + this.#unannounced.size + this.#running === 0) this.#gone?.()
   }
 
   #sweep(): void {

@@ -89,7 +89,7 @@ function onLoopback(text: string): string {
     const node = name === 'a' ? a : b
     const at = (listener: string) => node.listeners[listener as 'api']?.port
     return line
-      .replace(/bind :\d+/, `bind 127.0.0.1:${front[section]}`)
+      .replace(/bind :::\d+ v4v6/, `bind 127.0.0.1:${front[section]}`)
       .replace(
         /10\.89\.0\.2\d:\d+.*/,
         found => `127.0.0.1:${at(section)}${found.replace(/^\S+/, '')} port ${at('api')}`,

@@ -75,6 +75,23 @@ test.each([
   await expect(smtp.line()).rejects.toThrow()
 })
 
+test('who came before the service was told to stop hears so, though the proxy says only then who it is', async () => {
+  const ending = await startTeal({ auth: { cleartext: 'always' }, network: { proxyProtocol: ['127.0.0.0/8'] } })
+  const at = ending.listeners.imap as { host: string; port: number }
+  const imap = await Wire.open(at)
+  const closed = ending.close()
+  const isRefused = () =>
+    Wire.open(at).then(
+      wire => wire.close(),
+      () => true,
+    )
+  await expect.poll(isRefused).toBe(true)
+  imap.send(proxyHeader(1, 0x11, four))
+  expect(await imap.line()).toMatch(/^\* (OK|BYE)/)
+  imap.close()
+  await closed
+})
+
 test('who is not trusted is not believed', async () => {
   const teal = await startTeal()
   const smtp = await Wire.open(teal.listeners.smtp as { host: string; port: number })

@@ -41,7 +41,7 @@ export interface RunOptions {
 }
 
 export interface Switch {
-  /** A machine with an address of 44.128.0.0/16, which is nobody's. */
+  /** A machine with an address of a /16 that all of the switch are in (44.128.0.0/16 is nobody's). */
   machine(name: string, address: string): Promise<Machine>
   close(): void
 }
@@ -110,7 +110,7 @@ export async function openSwitch(): Promise<Switch> {
       const made = machineOf(name, address, pid, held.at(-1) as ChildProcess)
       await made.good(['ip', 'address', 'add', `${address}/16`, 'dev', 'eth0'])
       await made.good(['ip', 'link', 'set', 'eth0', 'up'])
-      await made.good(['ip', 'route', 'add', 'default', 'via', '44.128.0.1'])
+      await made.good(['ip', 'route', 'add', 'default', 'dev', 'eth0'])
       return made
     }
     return { machine, close }
