@@ -240,13 +240,14 @@ export class Cache implements Counters {
     if (this.#closed) return
     this.#sweeper.cancel()
     this.#retry?.cancel()
-    const late = () => new Error('the cache was not written in time')
+    const late = () => new Error('the disk did not take it in time')
     await within(limits.cache.closeMs, this.flush(), late).catch(error =>
       this.#log.warn({ error }, 'the last changes of the cache are lost'),
     )
     this.#closed = true
     try {
-      await this.#tables.root.close()
+      // It waits for what is being written, which on a full disk may never be.
+      await within(limits.cache.closeMs, this.#tables.root.close(), late)
       if (this.#tables.lasting) sealFolder(this.#dir)
     } catch (error) {
       this.#log.warn({ error }, 'the cache is not used again: it could not be closed properly')
