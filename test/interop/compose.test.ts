@@ -176,7 +176,7 @@ async function containerOf(service: Service, machine: Machine): Promise<Containe
       // What is dead and nobody's child stays: nothing of the machine collects it, and its number is not given again.
       const kill = ['pkill', '-9', '-r', 'R,S,D', '-u', image.user]
       await until('the end', async () => (await machine.run(kill)).code === 1)
-      await machine.run(['rm', '-f', `${cluster}/postmaster.pid`])
+      await machine.run(['rm', '-f', `${cluster}/postmaster.pid`, '/var/run/postgresql/.s.PGSQL.5432.lock'])
     },
     exec: (...said) => machine.good([...words, ...said]),
     output: () => run?.output() ?? '',

@@ -108,6 +108,10 @@ export const scenario: readonly (readonly WrittenUnit[])[] = [
     ),
   ],
   [one(['token.keep', { hash: 'none', user: 'u1', authVersion: 3 }], ['authlog.expire', { at: 8, count: 2 }])],
+  [
+    one(...[1, 2, 3].map(seed => of('token.insert', 'token', seed, { user: 'u1', role: 'user', expires: 10 - seed }))),
+    one(['token.bound', { user: 'u1', max: 2 }]),
+  ],
   // Bodies, messages, audits.
   [
     one(body(1, [1, 2, 1]), of('mailbox.insert', 'mailbox', 1, { num: 1, id: 'm1', user: 1, path: 'INBOX' })),

@@ -29,18 +29,37 @@ export interface Undo {
 export const undo = signal<Undo | null>(null)
 const undoMs = 10_000
 let timer: ReturnType<typeof setTimeout> | undefined
+/** Whether somebody points at it, or is in it with the keyboard. */
+let isHeld = false
+/** What is offered now can be undone at any time. */
+let isLasting = false
 
-export function offer(offered: Undo, ms = undoMs): void {
-  clearTimeout(timer)
+/** @param ms how long it can be undone; unset, as long as somebody is at it, and some seconds */
+export function offer(offered: Undo, ms?: number): void {
   undo.value = offered
+  isLasting = ms === undefined
+  endIn(ms ?? undoMs)
+}
+
+function endIn(ms: number): void {
+  clearTimeout(timer)
+  if (isHeld && isLasting) return
   timer = setTimeout(() => {
-    if (undo.value === offered) undo.value = null
+    undo.value = null
+    isHeld = false
   }, ms)
+}
+
+/** Somebody is at what is offered now, or is no more. */
+export function hold(held: boolean): void {
+  isHeld = held && undo.value !== null
+  if (isLasting && undo.value !== null) endIn(undoMs)
 }
 
 export async function runUndo(): Promise<void> {
   const offered = undo.value
   undo.value = null
+  isHeld = false
   await offered?.run().catch(failed)
 }
 

@@ -10,7 +10,7 @@ import { failed } from '../base/notice.tsx'
 import { go, search, type Values } from '../base/router.ts'
 import { owner } from '../base/session.ts'
 import { soon } from '../base/soon.ts'
-import { runUndo, undo } from './actions.ts'
+import { hold, runUndo, undo } from './actions.ts'
 import { withWords } from './addresses.ts'
 import { Folders } from './folders/folders.tsx'
 import { Help, helpOpen, useKeys } from './keys.tsx'
@@ -155,7 +155,15 @@ function Shown({ folder }: { readonly folder: string }) {
 function UndoBar() {
   const offered = undo.value
   return (
-    <div class="mail-undo" role="status" aria-live="polite">
+    <div
+      class="mail-undo"
+      role="status"
+      aria-live="polite"
+      onMouseEnter={() => hold(true)}
+      onMouseLeave={() => hold(false)}
+      onFocusIn={() => hold(true)}
+      onFocusOut={() => hold(false)}
+    >
       {offered !== null && (
         <div class="notice done">
           <span>{offered.text}</span>
