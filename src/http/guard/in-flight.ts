@@ -12,7 +12,7 @@ export class InFlight implements Iterable<Call> {
   readonly #refuse: (call: Call, reason: Fault) => void
   /** Each with the account it counts for; '' for none. */
   readonly #calls = new Map<Call, string>()
-  /** Those of strangers that have a body; the first is the oldest. */
+  /** Those of strangers; the first is the oldest. */
   readonly #strange = new Set<Call>()
   readonly #accounts = new Map<string, number>()
 
