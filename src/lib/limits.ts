@@ -335,8 +335,8 @@ export const limits = {
   },
   /** Access tokens (api-semantics 1.2). */
   token: {
-    /** Tokens of one account that come from logins; with another one the least lately used ends. */
-    ofAccountMax: 500,
+    /** Tokens of one account that come from logins, as many again that somebody stays with; with another one the least lately used ends. */
+    ofAccountMax: 250,
     /** A user token's end is pushed out at most this often. */
     extendMs: hour,
     /** Ended tokens removed in one go. */

@@ -52,14 +52,15 @@ export const tokenBind = tokens.defineUpdate('bind', { set: ['domains'], by: ['h
 
 export const tokenDelete = tokens.defineDelete(['hash'])
 
-/** Of the logins of an account the `max` that were used last stay. */
+/**
+ * Of the logins of an account the `max` that were used last stay, counted apart for those that somebody stays with (named sessions of the
+ * page, and whatever came back after a while) and those that were taken and not come back to: who takes one for each request
+ * ends nobody's session.
+ */
 export const tokenBound = defineWrite<{ user: string; max: number }>('token.bound', (sql, { user, max }) => {
-  sql(`DELETE FROM token WHERE "user" = ? AND role = 'user' AND hash NOT IN
-    (SELECT hash FROM token WHERE "user" = ? AND role = 'user' ORDER BY expires DESC, created DESC LIMIT ?)`).run(
-    user,
-    user,
-    max,
-  )
+  sql(`DELETE FROM token WHERE hash IN (SELECT hash FROM
+    (SELECT hash, row_number() OVER (PARTITION BY label = '' AND expires <= created + ttl ORDER BY expires DESC, created DESC) AS place
+      FROM token WHERE "user" = ? AND role = 'user') AS placed WHERE place > ?)`).run(user, max)
 })
 
 /** A token by its hash, whether or not it is still good. */

@@ -1,5 +1,7 @@
 // What an account can have made again and again: so much of it is kept, and the rest goes, so that what others count on stays.
 
+import { type IncomingHttpHeaders, request } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
 import { shiftClock } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
@@ -12,14 +14,38 @@ afterEach(() => shiftClock(0))
 const origin = 'https://mail.example.com'
 const rpId = 'example.com'
 
-test('logins of one account: the last ones hold', async () => {
-  await service.user('anna')
+/** Asks for the page's session as a browser does: the headers of one are not to be set in fetch. */
+async function page(
+  method: string,
+  more: Record<string, string>,
+  body?: object,
+): Promise<{ headers: IncomingHttpHeaders; body: unknown }> {
+  const { host, port } = service.at('api')
+  const own = { origin: `http://${host}:${port}`, 'sec-fetch-site': 'same-origin', 'x-teal-page': '1' }
+  const headers = { ...own, 'content-type': 'application/json', 'user-agent': 'Mozilla/5.0 Firefox/130.0', ...more }
+  return new Promise((resolve, reject) => {
+    const asked = request({ host, port, path: '/session', method, headers }, answer => {
+      json(answer).then(said => resolve({ headers: answer.headers, body: said }), reject)
+    })
+    asked.once('error', reject)
+    asked.end(body === undefined ? undefined : JSON.stringify(body))
+  })
+}
+
+test('logins of one account: the last ones hold, and whoever stays is not ended by one that takes a token for each request', async () => {
+  const id = await service.user('anna')
   await service.user('bert')
+  const as = (username: string) => ({ username, password: `secret of ${username}` })
   const login = async (username: string): Promise<string> =>
-    (await service.call('POST', '/authenticate', { username, password: `secret of ${username}`, token: true })).body
-      .token
+    (await service.call('POST', '/authenticate', { ...as(username), token: true })).body.token
   const good = async (token: string) => (await service.call('GET', '/authenticated', undefined, token)).status === 200
   const other = await login('bert')
+  const signedIn = await page('POST', {}, as('anna'))
+  const [cookie = ''] = (signedIn.headers['set-cookie']?.[0] ?? '').split(';')
+  const comesBack = await login('anna')
+  shiftClock(2 * limits.token.extendMs)
+  expect(await good(comesBack)).toBe(true)
+  shiftClock(4 * limits.token.extendMs)
   const first = await login('anna')
   const { ofAccountMax } = limits.token
   const tokens: string[] = []
@@ -27,7 +53,8 @@ test('logins of one account: the last ones hold', async () => {
   expect(await good(first)).toBe(true)
   tokens.push(await login('anna'))
   expect(await good(first)).toBe(false)
-  for (const token of [tokens[0], tokens.at(-1), other]) expect(await good(token ?? '')).toBe(true)
+  for (const token of [tokens[0], tokens.at(-1), other, comesBack]) expect(await good(token ?? '')).toBe(true)
+  expect((await page('GET', { cookie })).body).toMatchObject({ signedIn: true, user: { id } })
 })
 
 test('challenges of one account: the last ones can be answered', async () => {
