@@ -1,12 +1,13 @@
 // Requests that two servers may read differently, and clients that keep a connection open with nothing: whichever front
 // serves, what is doubtful never reaches an endpoint, and nobody holds a connection for long.
 
+import { Buffer } from 'node:buffer'
 import { connect } from 'node:net'
 import Type from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
-import { eventStream } from '../../src/http/answer.ts'
+import { binary, eventStream } from '../../src/http/answer.ts'
 import { endpoint } from '../../src/http/endpoint.ts'
 import { front as choice, type Front, startFront } from './front.ts'
 import { sendBytes } from './scenario.ts'
@@ -35,6 +36,16 @@ const endpoints = [
       calls.push('hidden')
     },
   }),
+  ...(['GET', 'POST'] as const).map(method =>
+    endpoint({
+      ...common,
+      method,
+      path: '/long',
+      ...(method === 'POST' && { bodyKind: 'raw' as const }),
+      replyType: 'text/plain',
+      run: async () => binary({ body: Buffer.alloc(4 * limits.body.chunkBytes, 'x') }),
+    }),
+  ),
   endpoint({
     ...common,
     method: 'GET',
@@ -97,6 +108,49 @@ describe('never reach an endpoint', () => {
     expect(await sendBytes(front, hidden)).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
+
+describe('is no second call, whatever somebody in front takes it for: after a body in chunks', () => {
+  const take = `POST /take HTTP/1.1\r\n${token}Transfer-Encoding: chunked\r\n\r\n`
+  test.each([
+    // A field of the name X to whoever stands in front (RFC 9112 7.1.2), of which two bytes were taken for a line's end.
+    ['a trailer field', '5\r\nhello\r\n0\r\nX:'],
+    ['a chunk that ends otherwise', '5\r\nhelloXX0\r\n\r\n'],
+    ['a last chunk that ends in a bare LF', '5\r\nhello\r\n0\n\r\n'],
+    ['a size that ends in a bare LF', '5\nhello\r\n0\r\n\r\n'],
+    ['a size that ends in a bare CR', '5\rhello\r\n0\r\n\r\n'],
+  ])('%s', async (_, end) => {
+    calls.length = 0
+    await sendBytes(front, `${take}${end}${hidden}`, 50)
+    // Nor where it comes when the first was answered, and whether or not anybody wanted the body.
+    await sendAfterAnswer(`${take}${end}`, hidden)
+    for (const line of ['POST /nowhere', 'GET /long'])
+      await sendBytes(front, `${line} HTTP/1.1\r\n${token}Transfer-Encoding: chunked\r\n\r\n${end}${hidden}`, 50)
+    expect(calls).not.toContain('hidden')
+    expect(await sendBytes(front, hidden)).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  test.each([
+    ['', 'POST /take', /^HTTP\/1\.1 200 [\s\S]*"size": 5/],
+    [' of a call whose answer is long', 'POST /long', /^HTTP\/1\.1 200 [\s\S]*x{1000}/],
+    [' of a call that has none', 'GET /hidden', /^HTTP\/1\.1 200 /],
+    [' of a call that wants no answer', 'HEAD /hidden', /^HTTP\/1\.1 \d+ /],
+  ])('the body itself is taken%s', async (_, line, answer) => {
+    const bytes = `${line} HTTP/1.1\r\n${token}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`
+    expect(await sendBytes(front, bytes, 100)).toMatch(answer)
+  })
+})
+
+/** Sends `rest` on a connection on which `first` was answered. */
+function sendAfterAnswer(first: string, rest: string): Promise<void> {
+  return new Promise(resolve => {
+    const socket = connect(Number(new URL(front.url).port), '127.0.0.1', () => socket.write(first))
+    socket.setTimeout(100, () => socket.destroy())
+    socket.once('data', () => socket.write(rest))
+    socket.on('data', () => {})
+    socket.on('error', () => {})
+    socket.on('close', () => resolve())
+  })
+}
 
 /** What the other side says on a connection on which `bytes` were sent, once it closes it. */
 function held(bytes: string): Promise<string> {

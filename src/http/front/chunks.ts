@@ -80,11 +80,16 @@ function* printing(value: unknown, by: string): Generator<string> {
 export async function* inTurns(pieces: readonly Buffer[], key: string): AsyncGenerator<Uint8Array> {
   const pace = burstPace(key)
   for (const piece of pieces) {
-    for (let at = 0; at < piece.length; at += limits.body.chunkBytes) {
+    for (const slice of slices(piece)) {
       if (pace.spent) await pace.turn()
-      yield piece.subarray(at, at + limits.body.chunkBytes)
+      yield slice
     }
   }
+}
+
+export function* slices(chunk: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < chunk.length; at += limits.body.chunkBytes)
+    yield chunk.subarray(at, at + limits.body.chunkBytes)
 }
 
 export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,7 @@
 // Requests whose end somebody in front may have seen elsewhere, as far as uWebSockets.js lets them through.
 //
-// Asked before anything else of a request is looked at; they are refused and their connection ends.
+// Asked before anything else of a request is looked at. Where the head is doubtful they are refused and their connection
+// ends; of a body in chunks only the library sees the end, so it is taken, and its answer ends the connection.
 
 interface Head {
   /** The first of that name, '' for none. */
@@ -24,4 +25,13 @@ export function isDoubtful(req: Head): boolean {
     else if (name === 'transfer-encoding') codings += 1
   })
   return hosts > 1 || lengths > 1 || codings > 1
+}
+
+/**
+ * Whether the body comes in chunks. The library takes a bare LF, or any two bytes, where a line ends (RFC 9112 7.1), and what
+ * follows the last chunk for the next request, though trailer fields may stand there (7.1.2): "X:GET / HTTP/1.1" is one to
+ * whoever stands in front. So nothing is read after it.
+ */
+export function isInChunks(req: Head): boolean {
+  return req.getHeader('transfer-encoding') !== ''
 }

@@ -3,7 +3,7 @@
 // What its request object holds is valid during the handler only, so everything needed later is read before the first
 // await. A response object must not be touched once it has ended or its client has left: every method here looks first.
 // Answers of more than a chunk are sent no faster than the client reads; uWebSockets.js itself ends connections that
-// send or take nothing for about ten seconds.
+// send or take nothing for about ten seconds. A connection ends with the answer to a body in chunks (doubtful.ts).
 //
 // The library is loaded when the front is opened: where its native part is missing, everything else still works.
 
@@ -12,7 +12,7 @@ import '../environment.ts'
 import type * as Uws from 'uWebSockets.js'
 import { Buffer } from 'node:buffer'
 import { rmSync } from 'node:fs'
-import { after, type Timer } from '#lib/clock.ts'
+import { after, breathe, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { requireFree } from '#net/listener.ts'
@@ -20,8 +20,10 @@ import type { HttpConnections } from '../guard/connections.ts'
 import { type HttpTls, withPemFiles } from '../guard/pem-files.ts'
 import type { Body } from '../input/body.ts'
 import type { Wire } from '../wire.ts'
-import { isDoubtful } from './doubtful.ts'
+import { slices } from './chunks.ts'
+import { isDoubtful, isInChunks } from './doubtful.ts'
 import type { Front, ListenForm, Listening, Serve } from './front.ts'
+import { Waiting } from './waiting.ts'
 
 /** What the library has and its types leave out. */
 interface Hidden {
@@ -198,6 +200,8 @@ class UwsWire implements Wire {
   readonly secure: boolean
   readonly #res: Uws.HttpResponse
   readonly #connections: HttpConnections | null
+  /** The answer ends the connection. */
+  readonly #last: boolean
   #req: Uws.HttpRequest | null
   /** The response has ended or its client has left; it must not be touched any more. */
   #over = false
@@ -205,16 +209,14 @@ class UwsWire implements Wire {
   #address: string | null = null
   /** Head of a streamed answer that has not been written yet. */
   #head: string | null = null
-  /** Writes what waits for the socket; true where it has been taken. */
-  #retry: ((offset: number) => boolean) | null = null
-  /** Called when the socket has taken what waited, or the client has left. */
-  #wake: (() => void) | null = null
+  readonly #waiting = new Waiting()
 
   constructor(res: Uws.HttpResponse, req: Uws.HttpRequest, connections: HttpConnections | null, secure: boolean) {
     this.#res = res
     this.secure = secure
     this.#connections = connections
     this.#req = req
+    this.#last = isInChunks(req)
     this.method = req.getCaseSensitiveMethod()
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
@@ -252,7 +254,7 @@ class UwsWire implements Wire {
       this.#over = true
       this.#gone = true
       onGone()
-      this.#wake?.()
+      this.#waiting.leave()
     })
   }
 
@@ -276,16 +278,29 @@ class UwsWire implements Wire {
 
   send(head: string, body: string | Uint8Array, close: boolean): void {
     if (this.#over) return
+    const write = () => this.#write(head, body, close)
+    if (this.#last) void breathe().then(() => this.#end(write))
+    else if (this.#req === null) this.#end(write)
+    else {
+      // In the handler the socket is corked already.
+      this.#over = true
+      write()
+    }
+  }
+
+  /** With the last answer: what came along with the call has ended the connection by then, and what comes later is not read. */
+  #end(write: () => void): void {
+    if (this.#over) return
     this.#over = true
-    // In the handler the socket is corked already.
-    if (this.#req !== null) this.#write(head, body, close)
-    else this.#res.cork(() => this.#write(head, body, close))
+    if (this.#last) this.#res.pause()
+    this.#res.cork(write)
   }
 
   #write(head: string, body: string | Uint8Array, close: boolean): void {
     const res = this.#res.writeStatus(head)
     // endWithoutBody is broken for any argument in this version: the connection closes without an answer.
-    if (this.method === 'HEAD') {
+    if (this.#last) res.end(this.method === 'HEAD' ? '' : body, true)
+    else if (this.method === 'HEAD') {
       res.writeHeader('Content-Length', String(Buffer.byteLength(body))).endWithoutBody()
     } else if (head.startsWith('204') || head.startsWith('304')) res.endWithoutBody()
     else res.end(body, close)
@@ -294,12 +309,15 @@ class UwsWire implements Wire {
   async pipe(
     head: string,
     chunks: AsyncIterator<Uint8Array>,
-    length: number | undefined,
+    announced: number | undefined,
     close: boolean,
   ): Promise<void> {
+    // An answer whose length is announced cannot end the connection.
+    const length = this.#last ? undefined : announced
+    if (this.#last) await breathe()
     this.#head = head
     // Once only: a handler that is set while one is being called is lost.
-    this.#res.onWritable(offset => this.#writable(offset))
+    this.#res.onWritable(offset => this.#over || this.#waiting.writable(offset))
     let left = length ?? Number.POSITIVE_INFINITY
     while (!this.#over) {
       const result = await chunks.next()
@@ -308,7 +326,7 @@ class UwsWire implements Wire {
         this.#finish(length, left, close)
         return
       }
-      for (const piece of pieces(result.value)) {
+      for (const piece of slices(result.value)) {
         const part = piece.length > left ? piece.subarray(0, left) : piece
         left -= part.length
         if (part.length > 0 && !this.#over) await this.#push(part, length)
@@ -326,7 +344,7 @@ class UwsWire implements Wire {
         this.#begin()
         taken = res.write(part)
       })
-      return taken ? null : this.#drained(() => true)
+      return taken ? null : this.#waiting.until(() => true)
     }
     let before = 0
     const attempt = (bytes: Uint8Array): boolean => {
@@ -339,7 +357,7 @@ class UwsWire implements Wire {
       before = res.getWriteOffset()
       taken = attempt(part)
     })
-    return taken ? null : this.#drained(offset => attempt(part.subarray(offset - before)))
+    return taken ? null : this.#waiting.until(offset => attempt(part.subarray(offset - before)))
   }
 
   /** Writes the head of a streamed answer, together with its first bytes. */
@@ -349,32 +367,15 @@ class UwsWire implements Wire {
     this.#head = null
   }
 
-  #drained(retry: (offset: number) => boolean): Promise<void> {
-    return new Promise(resolve => {
-      this.#retry = retry
-      this.#wake = resolve
-    })
-  }
-
-  /** The socket takes bytes again. True where what waited has been taken. */
-  #writable(offset: number): boolean {
-    if (this.#over || this.#retry === null) return true
-    if (!this.#retry(offset)) return false
-    this.#retry = null
-    this.#wake?.()
-    return true
-  }
-
   /** Ends an answer whose source has ended. Throws where that gave less than was announced. */
   #finish(length: number | undefined, left: number, close: boolean): void {
     if (this.#over) return
     if (length !== undefined && length > 0) {
       throw new Error(`An answer of ${length} bytes ended ${left} bytes early`)
     }
-    this.#over = true
-    this.#res.cork(() => {
+    this.#end(() => {
       this.#begin()
-      this.#res.end(undefined, close)
+      this.#res.end(undefined, close || this.#last)
     })
   }
 
@@ -390,9 +391,4 @@ function peer(res: Uws.HttpResponse): string {
   const text = Buffer.from(res.getRemoteAddressAsText()).toString()
   // IPv4 on a socket of both families.
   return text.replace(/^(0000:){5}ffff:/, '').replace(/^::ffff:/, '')
-}
-
-function* pieces(chunk: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < chunk.length; at += limits.body.chunkBytes)
-    yield chunk.subarray(at, at + limits.body.chunkBytes)
 }
