@@ -15,7 +15,8 @@ type Done = (error?: Error | null) => void
 
 export class DeflateSocket extends Duplex {
   readonly #socket: Socket
-  readonly #inflate = createInflateRaw()
+  /** A peer that ends the connection without ending its stream has said all the same. */
+  readonly #inflate = createInflateRaw({ finishFlush: constants.Z_SYNC_FLUSH })
   readonly #deflate = createDeflateRaw(outwards)
 
   /** @param early compressed bytes that came before anybody listened */
@@ -35,10 +36,9 @@ export class DeflateSocket extends Duplex {
     socket.on('drain', () => this.#deflate.resume())
     socket.on('error', fail)
     socket.on('close', fail)
-    // A peer that ends without ending its stream has said all the same.
-    socket.on('end', () => this.push(null))
     if (early.length > 0) this.#inflate.write(early)
-    socket.pipe(this.#inflate, { end: false })
+    // The end of input passes through, too: what came last is inflated after the peer has ended.
+    socket.pipe(this.#inflate)
   }
 
   override _read(): void {

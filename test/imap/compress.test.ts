@@ -21,6 +21,8 @@ interface Talk {
   until(text: string): Promise<string>
   compress(): void
   closed(): Promise<void>
+  /** Sends the last words and says that they were the last. */
+  last(text: string): void
   destroy(): void
 }
 
@@ -81,6 +83,7 @@ async function talk(): Promise<Talk> {
         })
       }
     },
+    last: text => socket.end(deflateRawSync(text, { finishFlush: constants.Z_SYNC_FLUSH })),
     destroy: () => socket.destroy(),
   }
 }
@@ -110,6 +113,15 @@ test('everything goes through compressed, large things too', async () => {
   one.send('h LOGOUT\r\n')
   expect(await one.until('h OK')).toContain('* BYE')
   await one.closed()
+})
+
+test('what a client says last is carried out, as it is without compression', async () => {
+  for (let time = 0; time < 8; time++) {
+    const one = await compressed()
+    one.last('c NOOP\r\nd STATUS INBOX (UIDVALIDITY)\r\ne LOGOUT\r\n')
+    expect(await one.until('e OK')).toContain('d OK')
+    await one.closed()
+  }
 })
 
 test('many who read many messages at once, plain, over TLS, compressed, one of them slowly, get the bytes of each', async () => {
