@@ -124,6 +124,8 @@ export async function* bytesOf(bodies: Bodies, drop: MaildropMessage): AsyncGene
 
 const lineFeed = 10
 const dot = 46
+/** Where dots are closer, bytes are copied one by one. */
+const bytesPerDotMin = 16
 
 /**
  * Bytes as they stand in a multi-line answer: dots at the start of lines doubled (RFC 1939 3), a line end at the end, and
@@ -150,14 +152,11 @@ export class Stuffer {
   }
 
   push(piece: Buffer): Buffer {
-    const out: Buffer[] = []
-    let from = 0
+    /** Where a dot is to be doubled. */
+    const dots: number[] = []
     let at = 0
     while (at < piece.length && !this.done) {
-      if (this.#lineStart && piece[at] === dot) {
-        out.push(piece.subarray(from, at), Buffer.from('.'))
-        from = at
-      }
+      if (this.#lineStart && piece[at] === dot) dots.push(at)
       const end = piece.indexOf(lineFeed, at)
       const stop = end < 0 ? piece.length : end
       this.#noteText(piece, at, stop)
@@ -165,10 +164,9 @@ export class Stuffer {
       at = end < 0 ? piece.length : end + 1
       if (end >= 0) this.#endLine()
     }
-    const whole = piece.subarray(from, at)
-    if (whole.length > 0) this.#whole = whole.at(-1) === lineFeed
-    out.push(whole)
-    return out.length === 1 ? whole : Buffer.concat(out)
+    const wanted = piece.subarray(0, at)
+    if (at > 0) this.#whole = wanted[at - 1] === lineFeed
+    return dots.length === 0 ? wanted : doubled(wanted, dots)
   }
 
   /** What ends the answer. */
@@ -191,4 +189,32 @@ export class Stuffer {
       this.#lineEmpty = true
     } else if (this.#left !== undefined) this.#left -= 1
   }
+}
+
+/** Bytes with a dot more at each of these places, put together in one go: a message may be nothing but dots. */
+function doubled(bytes: Buffer, dots: readonly number[]): Buffer {
+  const out = Buffer.allocUnsafe(bytes.length + dots.length)
+  if (dots.length > bytes.length / bytesPerDotMin) return doubledBytes(bytes, dots, out)
+  let from = 0
+  let to = 0
+  for (const at of dots) {
+    to += bytes.copy(out, to, from, at)
+    out[to++] = dot
+    from = at
+  }
+  bytes.copy(out, to, from)
+  return out
+}
+
+function doubledBytes(bytes: Buffer, dots: readonly number[], out: Buffer): Buffer {
+  let next = 0
+  let to = 0
+  for (let at = 0; at < bytes.length; at++) {
+    if (at === dots[next]) {
+      out[to++] = dot
+      next += 1
+    }
+    out[to++] = bytes[at] as number
+  }
+  return out
 }
