@@ -2,7 +2,8 @@
 // What shuts somebody out asks first and takes effect at once. What helps somebody back in is in recovery.tsx; fields that were not changed are not
 // sent, so that what the service gives everybody stays so.
 
-import { useState } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
 import { call, type Reply } from '../base/client.ts'
 import { ask } from '../base/dialog.tsx'
 import { Form, Submit, TextArea, TextField, useForm } from '../base/form.tsx'
@@ -156,16 +157,24 @@ function Limits({ user, of }: Part) {
     filters: String(filters.allowed),
     imapMaxConnections: String(imapMaxConnections.allowed),
   }
-  const form = useForm(initial, async ({ quotaMb, ...given }) => {
-    const changed = Object.entries(given).filter(([name, value]) => value !== initial[name as keyof typeof initial])
-    const body = {
-      ...Object.fromEntries(changed.map(([name, value]) => [name, Number(value)])),
-      ...(quotaMb !== initial.quotaMb && { quota: Number(quotaMb) * mebi }),
-    }
+  const shown = useSignal<Record<string, string>>(initial)
+  const form = useForm(initial, async values => {
+    const changed = Object.entries(values).filter(([name, value]) => value !== shown.value[name])
+    const body = Object.fromEntries(
+      changed.map(([name, value]) => (name === 'quotaMb' ? ['quota', Number(value) * mebi] : [name, Number(value)])),
+    )
     await call('PUT /users/:user', { params: { user: user.id }, body })
+    shown.value = values
     done(baseTexts.value.saved)
     await of.reload()
   })
+  // What others changed meanwhile is shown where nobody has written, and never put back.
+  useEffect(() => {
+    const values: Readonly<Record<string, string>> = form.values.value
+    const fresh = Object.entries(initial).filter(([name]) => values[name] === shown.value[name])
+    shown.value = { ...shown.value, ...Object.fromEntries(fresh) }
+    form.set(Object.fromEntries(fresh))
+  }, [JSON.stringify(initial)])
   return (
     <Card title={texts.limits} text={texts.limitsHint}>
       <Form of={form}>

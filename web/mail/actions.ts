@@ -29,8 +29,8 @@ export interface Undo {
 export const undo = signal<Undo | null>(null)
 const undoMs = 10_000
 let timer: ReturnType<typeof setTimeout> | undefined
-/** Whether somebody points at it, or is in it with the keyboard. */
-let isHeld = false
+/** By what somebody is at it. */
+const holders = new Set<'pointer' | 'focus'>()
 /** What is offered now can be undone at any time. */
 let isLasting = false
 
@@ -43,23 +43,24 @@ export function offer(offered: Undo, ms?: number): void {
 
 function endIn(ms: number): void {
   clearTimeout(timer)
-  if (isHeld && isLasting) return
+  if (holders.size > 0 && isLasting) return
   timer = setTimeout(() => {
     undo.value = null
-    isHeld = false
+    holders.clear()
   }, ms)
 }
 
-/** Somebody is at what is offered now, or is no more. */
-export function hold(held: boolean): void {
-  isHeld = held && undo.value !== null
+/** Somebody points at what is offered now, or is in it with the keyboard; or does so no more. */
+export function hold(by: 'pointer' | 'focus', held: boolean): void {
+  if (held && undo.value !== null) holders.add(by)
+  else holders.delete(by)
   if (isLasting && undo.value !== null) endIn(undoMs)
 }
 
 export async function runUndo(): Promise<void> {
   const offered = undo.value
   undo.value = null
-  isHeld = false
+  holders.clear()
   await offered?.run().catch(failed)
 }
 

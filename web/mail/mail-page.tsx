@@ -159,10 +159,10 @@ function UndoBar() {
       class="mail-undo"
       role="status"
       aria-live="polite"
-      onMouseEnter={() => hold(true)}
-      onMouseLeave={() => hold(false)}
-      onFocusIn={() => hold(true)}
-      onFocusOut={() => hold(false)}
+      onMouseEnter={() => hold('pointer', true)}
+      onMouseLeave={() => hold('pointer', false)}
+      onFocusIn={() => hold('focus', true)}
+      onFocusOut={() => hold('focus', false)}
     >
       {offered !== null && (
         <div class="notice done">

@@ -159,6 +159,13 @@ test('of two who change the same user at once each changes what they changed', a
   }
   await save(one, 'Recipients a day', '33')
   await save(two, 'Filters', '44')
-  const { limits } = (await call('GET', `/users/${id}`)).body
-  expect([limits.recipients.allowed, limits.filters.allowed]).toEqual([33, 44])
+  const allowed = async () => {
+    const { limits } = (await call('GET', `/users/${id}`)).body
+    return [limits.recipients.allowed, limits.filters.allowed]
+  }
+  expect(await allowed()).toEqual([33, 44])
+  // What the second one sees by now is not taken for what they wrote.
+  await expect.poll(() => two.getByLabel('Recipients a day').inputValue()).toBe('33')
+  await save(two, 'Filters', '45')
+  await expect.poll(allowed).toEqual([33, 45])
 })

@@ -221,7 +221,7 @@ export function engineFault(cause: unknown, file: string): Fault | undefined {
   if (is('FULL')) return new Fault('DataDirectoryUnusable', { text: `There is no room on the disk for ${file}`, cause })
   if (is('CORRUPT', 'NOTADB')) return new Fault('StoreDamaged', { text: damaged(file, message), cause })
   if (is('CANTOPEN', 'READONLY', 'PERM', 'IOERR')) {
-    const text = `${file} cannot be used: ${message}. Does it belong to the user this runs as, and is its disk all right?`
+    const text = `${file} cannot be used: ${message}. Does it belong to the user this runs as, has its disk room left, and is it all right?`
     return new Fault('DataDirectoryUnusable', { text, cause })
   }
   return undefined
