@@ -13,6 +13,7 @@ import type { Log } from '#lib/log.ts'
 import { normalizeAddress } from '#mail/address/address.ts'
 import { rewriteSender } from '#mail/address/srs.ts'
 import { Header } from '#mail/header/header.ts'
+import { addedTo } from '#mail/header/trace.ts'
 import { isAnswer, mayBeBounce } from '#mail/report/bounce.ts'
 import type { SpamText } from '#mail/spam/features.ts'
 import type { Address, ForwardReply } from '#store/accounts/address.ts'
@@ -273,7 +274,7 @@ export class LocalDelivery {
       const { to, flags, forward } = decision
       const forwardTargets = forward?.targets.map(({ kind: type, value }) => ({ type, value })) ?? []
       const meta = { ...append.meta, ...(forwardTargets.length > 0 && { forwardTargets }) }
-      const prefix = append.prefix + decision.lines
+      const prefix = addedTo(append.prefix, decision.lines)
       const placed = { ...append, to, flags, meta, prefix }
       const stored = await this.#store(account, placed, bytes, carried(decision, message))
       taken = !stored.duplicate

@@ -10,6 +10,7 @@ import { cut, type Journal } from '#lib/journal/journal.ts'
 import type { Tracer } from '#lib/tracing/tracer.ts'
 import { checkHeaderSize } from '#mail/header/authored.ts'
 import { authenticationResults, type Passage, receivedField } from '#mail/header/received.ts'
+import { topOf } from '#mail/header/trace.ts'
 import type { MessageNotice } from '#mail/made/notice.ts'
 import type { Bodies, Received } from '#store/bodies/bodies.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
@@ -180,7 +181,8 @@ export class Reception {
       const found = [...scanned, ...standing]
       const brought = { from: { helo, address: remoteAddress }, recipients: to }
       const passage = receivedField({ by, protocol, id, utf8, tls, at, ...brought })
-      const trace = (judged === undefined ? '' : authenticationResults(by, judged.results)) + passage
+      const lines = (judged === undefined ? '' : authenticationResults(by, judged.results)) + passage
+      const trace = topOf(lines, received.root.headerEnd)
       const transport = { origin: remoteAddress, transhost: helo, transtype: protocol, time: at }
       const { verification, score = 0 } = judged ?? {}
       const source = strange ? 'smtp' : 'lmtp'

@@ -1,6 +1,7 @@
 // Messages over the wire: APPEND, FETCH, STORE, COPY, MOVE, EXPUNGE, byte for byte.
 
 import { beforeEach, describe, expect, test } from 'vitest'
+import { deliver, openLmtp } from '../dialogue.ts'
 import { useTeal } from '../running.ts'
 import { append, Client, mail } from './client.ts'
 
@@ -111,6 +112,32 @@ describe('APPEND', () => {
       expect(got === message).toBe(true)
       expect(lines[index]).toContain(`RFC822.SIZE ${Buffer.byteLength(message)} `)
     }
+    client.close()
+  })
+
+  test('what has no header is text, and what was put on top of it ends before that', async () => {
+    const client = await login('INBOX')
+    const lmtp = await openLmtp(service.at('lmtp'))
+    const messages = ['Hello Anna,\r\n\r\nhow are you?\r\n', 'Hello\r\n']
+    for (const message of messages) {
+      await client.ok(append('INBOX', message))
+      await deliver(lmtp, 'b@example.net', [`${user}@example.com`], Buffer.from(message))
+    }
+    lmtp.close()
+    await client.ok('SELECT INBOX')
+    const asked = 'BODY.PEEK[] BODY.PEEK[HEADER] BODY.PEEK[TEXT] BODY'
+    const lines = (await client.ok(`FETCH 1:* (${asked})`)).filter(line => / FETCH /.test(line))
+    expect(lines).toHaveLength(4)
+    for (const [at, line] of lines.entries()) {
+      const text = messages[at >> 1] ?? ''
+      const header = item(line, 'BODY[HEADER]') ?? ''
+      if (at % 2 === 0) expect(header).toBe('')
+      else expect(header).toMatch(/^Delivered-To: [\s\S]*\S\r\n\r\n$/)
+      expect(item(line, 'BODY[TEXT]')).toBe(text)
+      expect(item(line, 'BODY[]')).toBe(header + text)
+      expect(line).toContain(`"7BIT" ${text.length} ${text.split('\r\n').length - 1})`)
+    }
+    expect(await client.ok('SEARCH BODY "hello anna"')).toContain('* SEARCH 1 2')
     client.close()
   })
 

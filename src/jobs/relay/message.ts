@@ -14,6 +14,7 @@ import { type SigningKey, signatures } from '#mail/crypt/dkim.ts'
 import { writtenAnew } from '#mail/header/authored.ts'
 import { Header } from '#mail/header/header.ts'
 import { cutFields, fromField, mailboxField, rewriteHeader } from '#mail/header/rewrite.ts'
+import { topOf } from '#mail/header/trace.ts'
 import { wireHeader, wireLines } from '#mail/header/wire-form.ts'
 import { mailDate } from '#mail/made/dsn.ts'
 import { sevenBit } from '#mail/mime/seven-bit.ts'
@@ -73,7 +74,8 @@ export async function openOutgoing(
   const opened = await bodies.open(body, false)
   const detail = (await readDetail(read, body)) as StoredDetail | undefined
   const headerSize = detail?.headerSize ?? 0
-  const top = headerOf(message, await opened.read(0, headerSize))
+  const lines = detail === undefined ? message.prefix : topOf(message.prefix, headerSize)
+  const top = headerOf(message, lines, await opened.read(0, headerSize))
   const whole = () => wireLines(joined(top, opened.stream(headerSize)))
   const small = opened.size + top.length <= limits.body.wholeBytesMax
   return sealed(message, new Header(top), small ? await collected(whole()) : whole, how)
@@ -131,8 +133,8 @@ async function sealOf(
 }
 
 /** The header as it leaves, with the lines on top: of a forward without Bcc, and under another author where it must be. */
-function headerOf({ origin, prefix, options: { author } }: Outbound, block: Buffer): Buffer {
-  const wire = Buffer.concat([Buffer.from(prefix), wireHeader(block)])
+function headerOf({ origin, options: { author } }: Outbound, lines: string, block: Buffer): Buffer {
+  const wire = Buffer.concat([Buffer.from(lines), wireHeader(block)])
   if (origin !== 'forward') return wire
   if (author === undefined) return cutFields(wire, hidden)
   const anew = writtenAnew(wire)

@@ -1,4 +1,4 @@
-// Trace fields (RFC 5322 3.6.7): what those who carry a message put on top of it, and what is left without them.
+// Trace fields (RFC 5322 3.6.7): what those who carry a message put on top of it, how, and what is left without them.
 //
 // What is left is the message as its author wrote it. Two copies of one message that came by different ways differ in
 // their trace alone; two messages that claim one Message-ID differ below it. DKIM-Signature counts as trace: forwarders and
@@ -24,6 +24,25 @@ const keys: ReadonlySet<string> = new Set([
   'dkim-signature',
   'x-google-dkim-signature',
 ])
+
+/**
+ * The lines that a message gets on top. One without a header of its own begins with its text: the empty line between the two is theirs,
+ * or whoever reads the message takes the text for a part of its header.
+ *
+ * @param headerSize bytes of its own header, with the empty line
+ */
+export function topOf(lines: string, headerSize: number): string {
+  return headerSize === 0 && !isClosed(lines) ? `${lines}\r\n` : lines
+}
+
+/** More lines below those on top. */
+export function addedTo(top: string, lines: string): string {
+  return isClosed(top) ? `${top.slice(0, -2)}${lines}\r\n` : top + lines
+}
+
+function isClosed(top: string): boolean {
+  return top.endsWith('\r\n\r\n')
+}
 
 /**
  * The bytes of a header block that are no trace, in order. Lines that are no field, and fields beyond

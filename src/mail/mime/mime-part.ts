@@ -78,9 +78,9 @@ export function emptyPart(start: number, type: Valued): MimePart {
 
 /**
  * Gives a part the block that stands where its header belongs. False where that is text: without a field, and without the empty line before
- * it that somebody forgot.
+ * it that somebody forgot, a program that hands over a line of text and no more.
  *
- * @param mayBeText it is a part of others, and the block is there whole
+ * @param mayBeText the block is there whole
  */
 export function takeHeader(part: MimePart, block: Buffer, mayBeText: boolean): boolean {
   const header = new Header(block)

@@ -327,7 +327,7 @@ export class MimeScanner {
     const frame = this.#stack.at(-1) as Frame
     const { part } = frame
     const block = this.#header.take()
-    const mayBeText = this.#stack.length > 1 && block?.length === end - part.headerStart
+    const mayBeText = block?.length === end - part.headerStart
     const isBody = block !== null && !takeHeader(part, block, mayBeText)
     if (!isBody) frame.linesBefore = this.#lines
     else if (!this.#counting) {

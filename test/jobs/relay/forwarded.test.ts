@@ -77,6 +77,22 @@ describe('an address that only forwards', () => {
     expect(await queued('autoreply')).toBe(answers)
   })
 
+  test('sends on a text without a header as the text of what goes out', async () => {
+    await desk('bare', { status: false })
+    const at = sink.messages.length
+    const lmtp = await openLmtp(service.at('lmtp'))
+    const [reply] = await deliver(
+      lmtp,
+      'anna@remote.test',
+      ['bare@example.com'],
+      Buffer.from('Hello Anna,\r\n\r\nbye\r\n'),
+    )
+    lmtp.close()
+    expect(reply).toMatch(/^250/)
+    const [message] = await next(at)
+    expect(message?.raw).toMatch(/^[\w-]+:[^\0]*\S\r\n\r\nHello Anna,\r\n\r\nbye\r\n$/)
+  })
+
   test.each([
     ['a null sender', '', []],
     ['nobody who reads', 'no-reply@remote.test', []],

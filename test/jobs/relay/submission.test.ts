@@ -119,6 +119,18 @@ describe('the sender', () => {
     expect(message.raw).toMatch(/\r\n\r\n\.dots\r\n\.\.and more\r\n$/)
   })
 
+  test('a text without a header leaves whole, below one', async () => {
+    await service.user('bare')
+    const at = sink.messages.length
+    const wire = await login('bare')
+    for (const line of ['MAIL FROM:<bare@example.com>', 'RCPT TO:<x@elsewhere.test>', 'DATA']) await wire.ask(line)
+    wire.send(stuffed(Buffer.from('Hello Anna,\r\n\r\nbye\r\n')))
+    expect(await wire.reply()).toMatch(/^250/)
+    wire.close()
+    const { raw } = await sent(at)
+    expect(raw).toMatch(/^From: [^\0]*\S\r\n\r\nHello Anna,\r\n\r\nbye\r\n$/m)
+  })
+
   test('a receipt keeps the null sender, and Bcc stays at home', async () => {
     const at = sink.messages.length
     await submit('honest', { from: '<>', to: ['<a@far.test>'], lines: ['From: honest@example.com', 'Bcc: c@far.test'] })
