@@ -156,6 +156,8 @@ export const advice: Readonly<Record<FaultCode, string>> = {
     'Sign with DKIM for the domain in From, or name the host in its SPF record. Forwarders: smtp.arcSealers, smtp.forwarders.',
   VirusFound: 'Clean the machine that sent it.',
   ForwardLoop: 'Take one of the forwards away that lead to each other.',
+  INVALID_SEQUENCE: 'Send the file that `POST /data/export` gave, as it is.',
+  INVALID_DATA: 'Send an export of accounts.',
   ExportInvalid: 'Export again, and compare the sizes.',
   BackupInvalid: 'Take another point (teal backup --list); --damaged restores what is whole.',
   StoreDamaged: 'Run teal verify, then teal verify --repair while nobody serves, or restore a backup.',

@@ -90,7 +90,7 @@ export class Transfer {
   /**
    * Takes an export in, ours or that of a service whose exports have the same container.
    *
-   * @throws Fault ExportInvalid before anything is written
+   * @throws Fault INVALID_SEQUENCE, INVALID_DATA, ExportInvalid before anything is written
    */
   async import(chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<TransferCounts> {
     const spool = await Spool.fill(this.#options.dataDir, chunks)
@@ -222,9 +222,9 @@ async function checked(chunks: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 function headerType({ kind, data }: Frame): string {
-  if (kind !== kinds.header) throw new Fault('ExportInvalid')
+  if (kind !== kinds.header) throw new Fault('INVALID_DATA')
   if (data.type === otherType) return otherType
-  if (data.type !== ownType) throw new Fault('ExportInvalid')
+  if (data.type !== ownType) throw new Fault('INVALID_DATA')
   if (typeof data.version !== 'number' || data.version > ownVersion) {
     throw new Fault('ExportInvalid', { text: 'The export was made by a later version' })
   }

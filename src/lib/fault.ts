@@ -242,7 +242,9 @@ const table = {
   ForwardLoop: { status: 400, text: 'The message goes round in circles', smtp: '554 5.4.6' },
 
   // Moving in and out
-  ExportInvalid: { status: 400, text: 'This is no export, or it is damaged' },
+  INVALID_SEQUENCE: { status: 400, text: 'This is no export: it does not begin like one' },
+  INVALID_DATA: { status: 400, text: 'This is an export of something else' },
+  ExportInvalid: { status: 400, text: 'The export is damaged' },
   BackupInvalid: { status: 400, text: 'This is no backup, or it is damaged' },
   StoreDamaged: { status: 500, text: 'Something is wrong with the stored data' },
   AuditNotFoundError: { status: 404, text: 'This audit does not exist' },

@@ -50,7 +50,7 @@ export class ContainerWriter {
 /**
  * Reads a container. Each record comes with the hash of all bytes before it.
  *
- * @throws Fault ExportInvalid for what is none, and for one that ends within a record
+ * @throws Fault INVALID_SEQUENCE for what is none, ExportInvalid for one that ends within a record
  */
 export async function* readContainer(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Frame & { before: Buffer }> {
   const hash = createHash('sha256')
@@ -60,7 +60,7 @@ export async function* readContainer(chunks: AsyncIterable<Uint8Array>): AsyncGe
     rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk])
     if (!begun) {
       if (rest.length < magic.length) continue
-      if (!rest.subarray(0, magic.length).equals(magic)) throw new Fault('ExportInvalid')
+      if (!rest.subarray(0, magic.length).equals(magic)) throw new Fault('INVALID_SEQUENCE')
       hash.update(magic)
       rest = rest.subarray(magic.length)
       begun = true

@@ -65,7 +65,7 @@ export function transferEndpoints({ transfer }: TransferDeps) {
         existing: Type.Integer(),
       }),
     },
-    faults: ['ExportInvalid', 'UnsupportedMediaType', 'StorageUnavailable'],
+    faults: ['INVALID_SEQUENCE', 'INVALID_DATA', 'ExportInvalid', 'UnsupportedMediaType', 'StorageUnavailable'],
     async run({ request, signal }) {
       const { contentType } = request
       if (contentType !== '' && contentType !== 'application/octet-stream' && contentType !== 'application/msgpack') {

@@ -193,19 +193,21 @@ describe('an export', () => {
     expect(Buffer.from(await answer.arrayBuffer()).length).toBeLessThan(all)
   })
 
-  test.each([
+  test.each<[string, (whole: Buffer) => Buffer, string?]>([
     ['cut short', (whole: Buffer) => whole.subarray(0, -1)],
     ['without its end', (whole: Buffer) => whole.subarray(0, whole.lastIndexOf('counts') - 20)],
     ['changed', (whole: Buffer) => Buffer.from(whole.toString('latin1').replace('mover', 'moved'), 'latin1')],
-    ['foreign', () => Buffer.from('PK\x03\x04 something else entirely')],
+    ['foreign', () => Buffer.from('PK\x03\x04 something else entirely'), 'INVALID_SEQUENCE'],
+    ['of something else', () => new ContainerWriter().record(kinds.header, { type: 'songs' }), 'INVALID_DATA'],
+    ['without a beginning', () => new ContainerWriter().record(kinds.entry, { collection: 'user' }), 'INVALID_DATA'],
     ['empty', () => Buffer.alloc(0)],
     ['longer than it says', (whole: Buffer) => Buffer.concat([whole, Buffer.from([1, 0, 0, 0, 0xc0])])],
     ['with a record of no sane length', (whole: Buffer) => Buffer.concat([whole, Buffer.from('ffffffff00', 'hex')])],
-  ])('that is %s is refused before anything is written', async (_, damage) => {
+  ])('that is %s is refused before anything is written', async (_, damage, code = 'ExportInvalid') => {
     const fresh = await from.user(`fresh${createHash('md5').update(_).digest('hex').slice(0, 8)}`)
     const { status, body } = await imported(damage(await exported()))
     expect(status).toBe(400)
-    expect(body.code).toBe('ExportInvalid')
+    expect(body.code).toBe(code)
     expect((await to.call('GET', `/users/${fresh}`)).status).toBe(404)
   })
 
