@@ -119,6 +119,15 @@ describe.each([
     expect(await find('datestart=2024-01-05T00:00:00Z&maxSize=5000')).toEqual(['cheap fox'])
     expect(await find('query=seen:true')).toEqual([])
   })
+
+  test('a thread is named by its id', async () => {
+    const [first] = (await user.call('GET', '/search?q=fox&order=asc')).body.results
+    expect(await find(`thread=${first.thread.toUpperCase()}`)).toEqual(['alpha one'])
+    for (const thread of ['zz', 'f'.repeat(25), `${'f'.repeat(23)}g`]) {
+      const { status, body } = await user.call('GET', `/search?thread=${thread}`)
+      expect([status, Object.keys(body.details)]).toEqual([400, ['thread']])
+    }
+  })
 })
 
 test('without an order the newest stored comes first, pages go both ways, and the query is told', async () => {
