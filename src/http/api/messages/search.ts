@@ -131,7 +131,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
     faults: ['UserNotFound', 'Overloaded', 'TimedOut'],
     async run({ input, signal }) {
       const user = await requireUser(read, input.user)
-      const query = treeOf(input)
+      const query = treeOf(input) ?? unasked(input)
       const order = input.order ?? null
       const collapse = input.collapseThreads
       let total = 0
@@ -238,6 +238,11 @@ function treeOf(input: Criteria): Query | null {
     if (input[name] === true) parts.push(criterion(name, 'yes'))
   }
   return both(parts)
+}
+
+/** A listing that asks for nothing is one of everything; words without a letter are no such wish (wire-details 7). */
+function unasked({ query, or }: Criteria): Query | null {
+  return query === undefined && or === undefined ? { op: 'constant', value: true } : null
 }
 
 const never: Query = { op: 'constant', value: false }

@@ -120,6 +120,14 @@ describe.each([
     expect(await find('query=seen:true')).toEqual([])
   })
 
+  test('no parameter, or none but false ones, finds everything; words without a letter find nothing', async () => {
+    const all = ['alpha one', 'alpha two', 'beta', 'gamma', 'cheap fox', 'project']
+    for (const nothing of ['', 'q=&query=', 'attachments=false&seen=0', 'threadCounters=1']) {
+      expect(await find(nothing)).toEqual(all)
+    }
+    for (const empty of ['query=""', 'q=""', 'q=seen:false', 'or[query]=""']) expect(await find(empty)).toEqual([])
+  })
+
   test('a thread is named by its id', async () => {
     const [first] = (await user.call('GET', '/search?q=fox&order=asc')).body.results
     expect(await find(`thread=${first.thread.toUpperCase()}`)).toEqual(['alpha one'])
