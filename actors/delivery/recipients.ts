@@ -72,9 +72,12 @@ export class Recipients {
   /** What comes back to a sender we rewrote is for who forwards; without one, as for addresses of old, for the sender there was. */
   async #returned(address: string): Promise<DeliveryRecipient> {
     const { system, keys, postmaster } = this.#options
-    const returned = readRewritten(address, keys.srs, now())
-    if (returned === undefined) throw await this.#unknown()
-    const message = returned.message === 0 ? undefined : await findOutbound(system.read, returned.message)
+    const read = readRewritten(address, keys.srs, now())
+    if (read === undefined) throw await this.#unknown()
+    const message = read.message === 0 ? undefined : await findOutbound(system.read, read.message)
+    const sender = read.sender || message?.options.originalSender
+    if (sender === undefined) throw await this.#unknown()
+    const returned = { ...read, sender }
     const owner = message === undefined ? undefined : await ownerOfForward(system.read, message, postmaster)
     if (owner === undefined) return { address, user: '', returned }
     return { ...(await this.#account(address, owner.id)), returned }

@@ -17,7 +17,7 @@ export interface SrsKey {
 }
 
 export interface Rewritten {
-  /** The sender there was. */
+  /** The sender there was; empty where there was no room for him, and the message has to say. */
   readonly sender: string
   /** Number of the message in the queue; 0 where the address does not say. */
   readonly message: number
@@ -28,6 +28,7 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
 /** Days are counted round this clock, which fits two letters. */
 const daysMax = alphabet.length ** 2
 const hashLength = 8
+const dayLength = 2
 /** Letters of a number; more is no number of ours. */
 const numberLengthMax = 10
 
@@ -42,7 +43,9 @@ export function rewriteSender(sender: string, key: SrsKey, now: number, message 
   const day = dayText(now) + (message === 0 ? '' : numberText(message))
   const word = plain(local, '=')
   const name = plain(domainToAscii(domain) || domain, '~')
-  return `SRS0=${hash(key, day, name, word)}=${day}=${name}=${word}@${key.domain}`
+  const whole = `SRS0=${hash(key, day, name, word)}=${day}=${name}=${word}`
+  const fits = whole.length <= limits.name.localPartBytesMax || day.length === dayLength
+  return `${fits ? whole : `SRS0=${hash(key, day, '', '')}=${day}`}@${key.domain}`
 }
 
 /** What may stand in a local part as it is. */
@@ -65,15 +68,16 @@ export function isRewritten(address: string, domain: string): boolean {
 /** What is behind a rewritten sender; undefined where we did not make it, or long ago. */
 export function readRewritten(address: string, key: SrsKey, now: number): Rewritten | undefined {
   if (!isRewritten(address, key.domain)) return undefined
-  const [, given, day, number = '', domain, original] =
-    /^srs0=([a-z2-7]+)=([a-z2-7]{2})([a-z2-7]{0,10})=([^=]+)=(.+)$/is.exec(splitAddress(address).local) ?? []
-  if (given === undefined || day === undefined || domain === undefined || original === undefined) return undefined
+  const [, given, day, number = '', domain = '', original = ''] =
+    /^srs0=([a-z2-7]+)=([a-z2-7]{2})([a-z2-7]{0,10})(?:=([^=]+)=(.+))?$/is.exec(splitAddress(address).local) ?? []
+  if (given === undefined || day === undefined || (domain === '' && number === '')) return undefined
   if (given.toLowerCase() !== hash(key, `${day}${number}`.toLowerCase(), domain, original)) return undefined
   const made =
     alphabet.indexOf(day[0]?.toLowerCase() ?? '') * alphabet.length + alphabet.indexOf(day[1]?.toLowerCase() ?? '')
   const age = (dayNumber(now) - made + daysMax) % daysMax
   if (age * dayMs > limits.outbound.srsMs) return undefined
-  return { sender: `${unplain(original, '=')}@${unplain(domain, '~')}`, message: readNumber(number.toLowerCase()) }
+  const sender = domain === '' ? '' : `${unplain(original, '=')}@${unplain(domain, '~')}`
+  return { sender, message: readNumber(number.toLowerCase()) }
 }
 
 function numberText(number: number): string {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { advanceClock } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { openpgp } from '#lib/process/lazy.ts'
+import { splitAddress } from '#mail/address/address.ts'
 import { Dialogue, deliver, openLmtp } from '../../dialogue.ts'
 import { type Body, useTeal } from '../../running.ts'
 import { type Sink, type SinkMessage, startSink } from '../mail-sink.ts'
@@ -370,6 +371,23 @@ describe('forwards', () => {
       const address = (copy?.from ?? '').replace(wrong, wrong.source.includes('w@') ? '=x@' : '=$1zz=')
       expect(await comesBack(address, bounce)).toMatch(/^550/)
     }
+  })
+
+  test('under a long sender, too, of whom only the message knows', async () => {
+    const user = await service.user('hans', { targets: ['long@far.test'] })
+    const sender = `0102018fa8b1c2d3-12345678-1234-1234-1234-123456789abc-000000@eu-west-1.mailer.test`
+    const at = sink.messages.length
+    await comesBack('hans@example.com', letter('hans@example.com'), sender)
+    const copy = (await sink.received(at + 1))[at]
+    expect(splitAddress(copy?.from ?? '').local.length).toBeLessThanOrEqual(limits.name.localPartBytesMax)
+    expect(await comesBack(copy?.from ?? '', report(copy?.raw ?? '', { address: 'long@far.test' }))).toMatch(/^250/)
+    await read()
+    expect(await failing(user)).toMatchObject([{ target: 'long@far.test', status: '5.1.1' }])
+    const answer = Buffer.from('From: long@far.test\r\nAuto-Submitted: auto-replied\r\nSubject: Away\r\n\r\nAway\r\n')
+    expect(await comesBack(copy?.from ?? '', answer)).toMatch(/^250/)
+    expect((await sink.received(at + 2))[at + 1]).toMatchObject({ from: '', to: [sender] })
+    const wrong = (copy?.from ?? '').replace(/=([a-z2-7]{2})[a-z2-7]+@/, '=$1zz@')
+    expect(await comesBack(wrong, answer)).toMatch(/^550/)
   })
 
   test('of an address without account, by who keeps its domain', async () => {

@@ -44,6 +44,18 @@ describe('SRS', () => {
     expect(readRewritten('anna@our.test', key, at)?.sender).toBeUndefined()
   })
 
+  test('one that is too long for a local part names its message alone', () => {
+    const sender = `${'b'.repeat(60)}@remote.test`
+    const rewritten = rewriteSender(sender, key, at, 4711)
+    expect(rewritten).toMatch(/^SRS0=[a-z2-7]{8}=[a-z2-7]{5}@our\.test$/)
+    expect(readRewritten(rewritten.toLowerCase(), key, at)).toEqual({ sender: '', message: 4711 })
+    expect(readRewritten(rewritten.replace(/.@/, 'z@'), key, at)).toBeUndefined()
+    expect(readRewritten(rewritten, key, at + 40 * day)).toBeUndefined()
+    // Without a number it is the sender alone that says whose it is.
+    expect(readRewritten(rewriteSender(sender, key, at), key, at)?.sender).toBe(sender)
+    expect(readRewritten('SRS0=aaaaaaaa=aa@our.test', key, at)).toBeUndefined()
+  })
+
   test('null senders and our own stay', () => {
     expect(rewriteSender('', key, at)).toBe('')
     expect(rewriteSender('me@our.test', key, at)).toBe('me@our.test')
