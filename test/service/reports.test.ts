@@ -195,6 +195,7 @@ test('a domain is told of mail in its name, by those it names and that agree', a
   )
   expect(xml).toMatch(/<count>1<\/count>\s*<policy_evaluated>\s*<disposition>none<\/disposition>\s*<dkim>pass<\/dkim>/)
   expect(xml).toMatch(/<envelope_from>evil\.test<\/envelope_from>/)
+  expect(xml).not.toContain('<domain></domain>')
   expect(xml).toMatch(/<dkim>\s*<domain>good\.test<\/domain>\s*<selector>s1<\/selector>\s*<result>pass<\/result>/)
   expect(dns.asked).toContain('TXT good.test._report._dmarc.elsewhere.test')
   await expect.poll(total, { timeout: 10_000 }).toEqual([{ n: null }])

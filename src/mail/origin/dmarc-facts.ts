@@ -50,7 +50,8 @@ export function dmarcFacts(
     return undefined
   const cut = (text: string) => text.toLowerCase().slice(0, limits.report.nameLengthMax)
   const mode = (strict: boolean | undefined) => (strict === true ? ('s' as const) : ('r' as const))
-  const told = signatures.slice(0, limits.report.signaturesMax)
+  // One that names no signer stands for there being none, of which a report says nothing (RFC 7489 C).
+  const told = signatures.filter(one => one.signingDomain !== undefined).slice(0, limits.report.signaturesMax)
   const envelopeFrom = cut(sender.slice(sender.lastIndexOf('@') + 1))
   return {
     domain: cut(policyDomain),
