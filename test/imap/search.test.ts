@@ -201,6 +201,22 @@ test.each([
   await client.ok('DELETE Old')
 })
 
+test('SORT goes by what can be read of a date, and where that is nothing by when the message came (RFC 5256 2.2)', async () => {
+  await client.ok('CREATE Old')
+  const dates = [
+    'rubbish',
+    '2 Jan 1998 25:00:00 +0000',
+    '2 Jan 1998 01:00:00 +9900',
+    '31 Dec 1997',
+    '1 Jan 19100 01:00:00',
+  ]
+  for (const date of dates) await client.ok(append('Old', `Date: ${date}\r\n\r\nx\r\n`))
+  await client.ok('SELECT Old')
+  expect(await client.ok('SORT (DATE) UTF-8 ALL')).toEqual(['* SORT 4 2 3 5 1'])
+  await client.ok('SELECT INBOX')
+  await client.ok('DELETE Old')
+})
+
 test('ids that are written in another way are the same (RFC 5256 4)', async () => {
   await client.ok('CREATE Ids')
   const pairs = [

@@ -1,13 +1,13 @@
 // Dates in mail: the Date field as strangers write it, and the forms that are written here.
 //
-// Promises: linear, never throws, null for what is no date. A date without a zone is UTC; years of two digits are
-// those of RFC 5322 4.3.
+// Promises: linear, never throws, null for what is no date. A date without a zone, or with one that nobody knows, is UTC, and
+// one without a time is midnight (RFC 5256 2.2); years of two and three digits are those of RFC 5322 4.3.
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 const monthNames = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const dayNames = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 
-/** Obsolete zones (RFC 5322 4.3), minutes east of UTC. */
+/** Obsolete zones (RFC 5322 4.3), and names that mean one place alone; minutes east of UTC. */
 const zones: Readonly<Record<string, number>> = {
   EST: -300,
   EDT: -240,
@@ -17,16 +17,36 @@ const zones: Readonly<Record<string, number>> = {
   MDT: -360,
   PST: -480,
   PDT: -420,
+  AKST: -540,
+  AKDT: -480,
+  HST: -600,
+  NST: -210,
+  NDT: -150,
   BST: 60,
+  WEST: 60,
   CET: 60,
   MET: 60,
+  MEZ: 60,
   CEST: 120,
   MEST: 120,
+  MESZ: 120,
+  SAST: 120,
   EET: 120,
   EEST: 180,
   MSK: 180,
+  MSD: 240,
   IST: 330,
+  HKT: 480,
+  SGT: 480,
+  AWST: 480,
   JST: 540,
+  KST: 540,
+  ACST: 570,
+  ACDT: 630,
+  AEST: 600,
+  AEDT: 660,
+  NZST: 720,
+  NZDT: 780,
 }
 
 const textLengthMax = 200
@@ -36,15 +56,15 @@ const clockForm =
   '(?:\\s{0,2}(?<half>[ap])\\.?m\\b\\.?)?'
 /** `GMT+0200`, as programs in browsers write it, is two hours east. */
 const zoneForm =
-  '(?:(?:gmt|utc)?(?<sign>[+-])(?<zoneHours>\\d{1,2}):?(?<zoneMinutes>\\d{2})?(?!\\d)|(?<zone>[a-z]{1,5}))'
+  '(?:(?:gmt|utc)?(?<sign>[+-])(?<zoneHours>\\d{1,2}):?(?<zoneMinutes>\\d{2})?(?!\\d)|(?<zone>[a-z]{1,5})(?<summer>\\sdst\\b)?)'
 const monthForm = '(?<month>[a-z]{3})[a-z]{0,6}\\.?'
 
 /** `2 Jan 2006 15:04:05 -0700`, which is most of all; what `date` and scripts write. */
 const forms = [
-  `(?<!\\d)(?<day>\\d{1,2})[\\s-]{1,3}${monthForm}[\\s,-]{1,3}(?<year>\\d{2,4})[\\s,]{1,3}${clockForm}\\s{0,3}${zoneForm}?`,
+  `(?<!\\d)(?<day>\\d{1,2})[\\s-]{1,3}${monthForm}[\\s,-]{1,3}(?<year>\\d{2,5})[\\s,]{1,3}${clockForm}\\s{0,3}${zoneForm}?`,
   `${monthForm}\\s{1,3}(?<day>\\d{1,2}),?\\s{1,3}(?<year>\\d{4}),?\\s{1,3}(?:at\\s)?${clockForm}\\s{0,3}${zoneForm}?`,
-  `${monthForm}\\s{1,3}(?<day>\\d{1,2})\\s{1,3}${clockForm}\\s{1,3}${zoneForm}\\s{1,3}(?<year>\\d{4})`,
-  `${monthForm}\\s{1,3}(?<day>\\d{1,2})\\s{1,3}${clockForm}\\s{1,3}(?<year>\\d{4})(?:\\s{1,3}${zoneForm})?`,
+  `${monthForm}\\s{1,3}(?<day>\\d{1,2})\\s{1,3}${clockForm}\\s{1,3}${zoneForm}\\s{1,3}(?<year>\\d{4,5})`,
+  `${monthForm}\\s{1,3}(?<day>\\d{1,2})\\s{1,3}${clockForm}\\s{1,3}(?<year>\\d{4,5})(?:\\s{1,3}${zoneForm})?`,
 ].map(form => new RegExp(form, 'i'))
 const dayAlone = new RegExp(`(?<!\\d)(?<day>\\d{1,2})[\\s-]{1,3}${monthForm}[\\s,-]{1,3}(?<year>\\d{2,4})(?!\\d)`, 'i')
 
@@ -54,17 +74,21 @@ type Written = Readonly<Record<string, string | undefined>>
 export function parseDate(value: string): number | null {
   const text = uncommented(value)
   const written = writtenIn(text, forms)
-  if (written === null) return isoDate(text, true)
-  const { sign, zone = '', half } = written
+  if (written === null) return isoDate(text, true) ?? parseDay(value)
+  const { half } = written
   const number = (name: string) => Number(written[name] ?? 0)
-  const east = number('zoneHours') * 60 + number('zoneMinutes')
-  const offset = sign === undefined ? (zones[zone.toUpperCase()] ?? 0) : sign === '-' ? -east : east
-  if (Math.abs(offset) >= 24 * 60) return null
   const [given, m, s] = [number('hour'), number('minute'), number('second')]
   const h = half === undefined || given > 12 ? given : (given % 12) + (half.toLowerCase() === 'p' ? 12 : 0)
-  if (h > 24 || m > 59 || s > 60) return null
   const day = dayOf(written)
-  return day === null ? null : valid(day + ((h * 60 + m - offset) * 60 + s) * 1000)
+  if (day === null || h > 24 || m > 59 || s > 60) return day
+  return valid(day + ((h * 60 + m - minutesEast(written)) * 60 + s) * 1000)
+}
+
+function minutesEast({ sign, zoneHours, zoneMinutes, zone = '', summer }: Written): number {
+  if (sign === undefined) return (zones[zone.toUpperCase()] ?? 0) + (summer === undefined ? 0 : 60)
+  const east = Number(zoneHours) * 60 + Number(zoneMinutes ?? 0)
+  if (east >= 24 * 60) return 0
+  return sign === '-' ? -east : east
 }
 
 /** Midnight in UTC of the day in a Date field, whatever its time and zone; null where there is none. */
@@ -152,10 +176,11 @@ function valid(time: number): number | null {
   return Number.isFinite(time) && Math.abs(time) < 253402300800000 ? time : null
 }
 
+/** Programs that count years from 1900 write 2001 as 101, 0101 and 19101. */
 function fullYear(text: string): number {
-  const number = Number(text)
+  const number = Number(text.length === 5 ? text.replace(/^19/, '') : text)
   if (text.length === 2) return number < 50 ? 2000 + number : 1900 + number
-  return text.length === 3 ? 1900 + number : number
+  return number < 1000 ? 1900 + number : number
 }
 
 function year(date: Date): string {

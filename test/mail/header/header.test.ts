@@ -256,6 +256,17 @@ describe('dates', () => {
       ['Mon, 02 Jan 2006 15:04:05 UTC+2', '2006-01-02T13:04:05.000Z'],
       ['Jan 2, 2006 3:04:05 PM', '2006-01-02T15:04:05.000Z'],
       ['2 Jan 2006 12:04 am EST', '2006-01-02T05:04:00.000Z'],
+      // Zones of old, and those that nobody knows; a time that is none (RFC 5256 2.2).
+      ['Fri, 13 Feb 1998 15:04:05 MET DST', '1998-02-13T13:04:05.000Z'],
+      ['Fri, 13 Feb 1998 15:04:05 NZDT', '1998-02-13T02:04:05.000Z'],
+      ['Fri, 13 Feb 1998 15:04:05 +9900', '1998-02-13T15:04:05.000Z'],
+      ['1 Jan 2006 25:00:00 +0000', '2006-01-01T00:00:00.000Z'],
+      ['Fri, 13 Feb 1998', '1998-02-13T00:00:00.000Z'],
+      // The year as it was counted after 1999.
+      ['Sat, 1 Jan 100 15:04:05 +0000', '2000-01-01T15:04:05.000Z'],
+      ['Sat, 1 Jan 19100 15:04:05 +0000', '2000-01-01T15:04:05.000Z'],
+      ['Sat Jan  1 15:04:05 EST 19100', '2000-01-01T20:04:05.000Z'],
+      ['Mon, 1 Jan 0101 15:04:05 +0000', '2001-01-01T15:04:05.000Z'],
     ] as const) {
       const time = parseDate(written)
       expect(time === null ? null : new Date(time).toISOString(), written).toBe(shown)
@@ -264,7 +275,7 @@ describe('dates', () => {
       '',
       'rubbish',
       '32 Jan 2006 00:00:00 +0000',
-      '1 Jan 2006 25:00:00 +0000',
+      '1 Jan 20061 15:00:00 +0000',
       '1 Xyz 2006 00:00:00',
     ]) {
       expect(parseDate(bad), bad).toBe(null)
