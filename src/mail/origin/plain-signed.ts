@@ -105,7 +105,7 @@ function read(text: string, field: HeaderField, hashes: BodyHashes): Written | u
   const tags = tagsIn(value)
   if (tags === undefined || tags.v !== '1') return undefined
   const { a: algorithm, d: domain = '', s: selector = '', c = 'simple', t = '0', x, h = '', i, q, at, until } = tags
-  if (i !== undefined && !i.toLowerCase().endsWith(`@${domain.toLowerCase()}`)) return undefined
+  if (i !== undefined && !isOfDomain(i, domain)) return undefined
   if (q !== undefined && q !== 'dns/txt') return undefined
   if (algorithm !== 'rsa-sha256' && algorithm !== 'ed25519-sha256') return undefined
   if (!domainName.test(domain) || !selectorName.test(selector) || !seconds.test(t)) return undefined
@@ -121,6 +121,14 @@ function read(text: string, field: HeaderField, hashes: BodyHashes): Written | u
     hash: hashes.want({ relaxed: ofBody === 'relaxed', algorithm: 'sha256' }),
   }
 }
+
+/** Whether somebody of the domain itself is named, in a way that needs no quotes and no code (RFC 6376 2.11, 3.5). */
+function isOfDomain(identity: string, domain: string): boolean {
+  const at = identity.indexOf('@')
+  return identity.slice(at + 1).toLowerCase() === domain.toLowerCase() && plainLocal.test(identity.slice(0, at))
+}
+
+const plainLocal = /^(?:[\w!#$%&'*+/?^`{|}~-]+(?:\.[\w!#$%&'*+/?^`{|}~-]+)*)?$/
 
 type Tag = 'v' | 'a' | 'b' | 'bh' | 'c' | 'd' | 'h' | 'i' | 'q' | 's' | 't' | 'x'
 

@@ -260,6 +260,9 @@ test.each([
   ['whose key is asked for in another way', 'q=dns/other', '', 'unsupported query method'],
   ['for somebody below its domain', 'i=a@mail.sign.test', '', 'pass'],
   ['for somebody of its domain', 'i=ann@Sign.test', 's', 'pass'],
+  ['for somebody of its domain whose name has a code', 'i=ann=2Bx@sign.test', '', 'pass'],
+  ['for a name that is none', 'i=a@b@sign.test', '', 'domain mismatch'],
+  ['for a name that is none once it is decoded', 'i=a=40b@sign.test', '', 'domain mismatch'],
   ['whose key is asked for in one of two ways', 'q=dns/other:dns/txt', '', 'pass'],
 ])('a signature %s: %s', async (_, tag, flags, wanted) => {
   const key = generateKeyPairSync('ed25519').privateKey
