@@ -74,9 +74,10 @@ async function receiveAll(
         }
         head = parseHead(decoder)
         await requireRoomFor(session, mailbox, head.keywords)
-        await session.requireTransfer('imapUpload', message.size)
         if (message.size === 0) throw new Fault('EmptyMessage')
+        // RFC 7889 2: whatever else speaks against it, too.
         if (message.size > session.services.messageBytesMax) throw new Fault('MessageTooLarge')
+        await session.requireTransfer('imapUpload', message.size)
         bytes += message.size
         // Until all are there each is held, and together they may be no more than the largest message.
         if (arrived.length >= limits.imap.appendMessagesMax || bytes > session.services.messageBytesMax)

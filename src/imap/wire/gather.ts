@@ -52,7 +52,8 @@ export class Flooded extends Error {}
 
 /** A second space is forgiven. */
 const head = /^([^\x00-\x20\x7f-\xff(){%*"\\+]{1,100})(?= |$)(?: {1,2}(?:(UID) {1,2})?([A-Za-z0-9]{1,30})(?=[ ]|$))?/i
-const announcement = /(~?)\{(\d{1,19})(\+?)\}$/
+/** However large: a number that is none for its length would leave what follows to be taken for commands. */
+const announcement = /(~?)\{(\d+)(\+?)\}$/
 
 /**
  * The next command.
