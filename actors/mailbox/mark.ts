@@ -72,7 +72,8 @@ function knowAuthors(turn: UserTurn, spam: boolean, notes: readonly AddressBookN
   else turn.write(addressBookForget, { user: turn.state.num, keys: notes.map(({ key }) => key) }, 60 * notes.length)
 }
 
-function markOf(source: Mailbox, target: Mailbox): 'marked.spam' | 'marked.ham' | null {
+/** What a move from one folder to another says about its messages. */
+export function markOf(source: Mailbox, target: Mailbox): 'marked.spam' | 'marked.ham' | null {
   const from = source.specialUse === '\\Junk'
   const to = target.specialUse === '\\Junk'
   if (to && !from) return 'marked.spam'

@@ -3,6 +3,7 @@
 // Large sets go in pieces, so that nobody waits long behind them; a call that breaks off has done some of them.
 
 import { Type } from 'typebox'
+import { markOf } from '#actors/mailbox/mark.ts'
 import { changeMeta, expungeMessages, moveMessages, type UidRanges } from '#actors/mailbox/message.ts'
 import { transferMessages } from '#actors/user/transfer.ts'
 import { Fault } from '#lib/fault.ts'
@@ -141,14 +142,15 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
   ): Promise<{ id?: number[][]; mailbox?: string; updated?: number }> {
     const mailbox = await mailboxOf(read, input.user, input.mailbox)
     const { moveTo } = input
-    if (moveTo !== undefined && (await findMailbox(read, mailbox.user, moveTo)) === undefined) {
-      throw new Fault('NoSuchMailbox')
-    }
+    const target = moveTo === undefined ? mailbox : await findMailbox(read, mailbox.user, moveTo)
+    if (target === undefined) throw new Fault('NoSuchMailbox')
+    // The move says whether it is spam, and once.
+    const quiet = markOf(mailbox, target) !== null
     const pairs: number[][] = []
     let found = 0
     for await (const batch of batches(mailbox, uids)) {
       signal.throwIfAborted()
-      found += await setFlags(system.handle(input.user), mailbox.id, batch, input, signal)
+      found += await setFlags(system.handle(input.user), mailbox.id, batch, input, signal, quiet)
       if (moveTo === undefined || moveTo === mailbox.id) {
         await changeFacts(input, mailbox.id, batch, signal)
         continue

@@ -43,19 +43,20 @@ export interface FlagWishes {
   readonly draft?: boolean
 }
 
-/** Turns the asked flags on and off; returns how many messages there were. */
+/** Turns the asked flags on and off; returns how many messages there were. Flagging says `marked.ham` unless `quiet`. */
 export async function setFlags(
   handle: UserHandle,
   mailbox: string,
   uids: UidRanges,
   wishes: FlagWishes,
   signal: AbortSignal,
+  quiet = false,
 ): Promise<number> {
   const names = ['seen', 'deleted', 'flagged', 'draft'] as const
   const asked = names.filter(name => wishes[name] !== undefined)
   const mask = asked.reduce((bits, name) => bits | flag[name], 0)
   const flags = asked.reduce((bits, name) => (wishes[name] === true ? bits | flag[name] : bits), 0)
-  const ham = wishes.flagged === true
+  const ham = wishes.flagged === true && !quiet
   const change = { mailbox, uids, how: 'set', flags, mask, keywords: [], ham } as const
   const { found } = await handle.run(storeFlags, change, signal)
   return found

@@ -249,6 +249,18 @@ test('moving into and out of Junk, and flagging, is told with the whole payload'
   expect((await events()).filter(event => event.subject === 'fine')).toMatchObject([
     { name: 'marked.ham', message: other },
   ])
+  const both = await judge.put('INBOX', mail('both', 'x'))
+  const put = async (from: string, uid: number, moveTo: string, flagged: boolean) =>
+    (await judge.call('PUT', `/mailboxes/${from}/messages/${uid}`, { moveTo, flagged })).body.id[0][1] as number
+  const spam = await put(box, both, junk, true)
+  await judge.call('PUT', `/mailboxes/${junk}/messages/${spam}`, { flagged: false })
+  const ham = await put(junk, spam, box, true)
+  // The move says it, once, and wins where the two disagree.
+  const once = (await events()).filter(event => event.subject === 'both')
+  expect(once.map(({ name, mailbox, message }) => [name, mailbox, message])).toEqual([
+    ['marked.ham', box, ham],
+    ['marked.spam', junk, spam],
+  ])
   await service.call('DELETE', `/webhooks/${body.id}`)
 })
 
