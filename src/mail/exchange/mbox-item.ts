@@ -21,9 +21,12 @@ export interface MboxItem {
 }
 
 const letters: Readonly<Record<string, number>> = { R: seen, A: answered, F: flagged, D: deleted, T: draft }
-/** Each once, in the order in which they are put there (actors/view/mbox-export.ts): what follows may be the message's own. */
+/**
+ * Each once, in the order in which they are put there (actors/view/mbox-export.ts): what follows may be the message's own. Lines end as in
+ * the file where the message may have binary parts.
+ */
 const added = new RegExp(
-  `^${['Status', 'X-Status', 'X-Keywords', 'X-Export-Mailbox'].map(name => `(?:${name}: [^\\r\\n]*\\r\\n)?`).join('')}`,
+  `^${['Status', 'X-Status', 'X-Keywords', 'X-Export-Mailbox'].map(name => `(?:${name}: [^\\r\\n]*\\r?\\n)?`).join('')}`,
 )
 
 /** @param envelope the line before it, from behind `From ` */
@@ -33,7 +36,7 @@ export function mboxItem(message: Buffer, envelope: string): MboxItem {
   let flags = 0
   for (const letter of `${header.raw('status') ?? ''}${header.raw('x-status') ?? ''}`) flags |= letters[letter] ?? 0
   const top = added.exec(whole.subarray(0, topBytesMax).toString('latin1'))?.[0] ?? ''
-  const onTop = /^X-Keywords: (.*)\r$/m.exec(top)?.[1]
+  const onTop = /^X-Keywords: (.*?)\r?$/m.exec(top)?.[1]
   const words = (onTop ?? header.raw('x-keywords') ?? '').split(/\s+/)
   const isForwarded = (word: string) => /^\$?forwarded$/i.test(word)
   // Further down it may be the sender's: what other programs wrote there begins with $.
