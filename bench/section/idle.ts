@@ -18,6 +18,7 @@ const mostKilobytes = 8
 const mostMs = 50
 /** Threads of sessions find a quiet second to collect what opening them left behind. */
 const settleMs = 10_000
+const givenBackMs = 3000
 
 export async function idleSection(plan: Plan): Promise<Row[]> {
   const quick = plan.ms < 3000
@@ -48,6 +49,9 @@ async function measure(threads: string, steps: readonly number[], seconds: numbe
     for (const open of steps) {
       await ask({ open, imap: service.listener('imap'), accounts })
       await sleep(settleMs)
+      // Pages that a collection emptied go back to the system somewhat later, and with the next one.
+      await service.collect()
+      await sleep(givenBackMs)
       await service.collect()
       held.push(memoryOf(service.pid).own / 1024)
     }
