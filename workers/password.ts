@@ -1,12 +1,11 @@
 // A thread that hashes and checks passwords. It runs at a lower priority than the main loop, so that a storm of logins
 // leaves the rest of the service its share of the processors.
 
-import { yieldToOthers } from '../src/lib/process/polite.ts'
+import { standBack } from '../src/lib/process/polite.ts'
 import { serve } from '../src/lib/process/serve.ts'
 import { hashPassword, type PasswordTasks, verifyPassword } from '../src/lib/secret/hash.ts'
 
-// On Linux this is the thread's own priority; elsewhere it would be the whole process's.
-if (process.platform === 'linux') yieldToOthers(5)
+standBack()
 
 serve({
   hash: ({ password }: PasswordTasks['hash']['input']) => hashPassword(password),

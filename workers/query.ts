@@ -2,10 +2,12 @@
 //
 // Tasks of several accounts share it in slices, and each ends when nobody waits for it any more. It has a read-only handle
 // of its own, opened at its start, and holds nothing that is worth keeping: one that does not end past its deadline
-// takes the thread with it.
+// takes the thread with it. It runs at a lower priority than what answers and delivers: where processors are few, who sorts
+// a large folder takes none of them from the others.
 
 import { limits } from '../src/lib/limits.ts'
 import { Permits } from '../src/lib/pace.ts'
+import { standBack } from '../src/lib/process/polite.ts'
 import { serve, sharing, threadEnd } from '../src/lib/process/serve.ts'
 import { type AddressListTask, pageAddresses } from '../src/store/accounts/address.ts'
 import { pageUsers, type UserListTask } from '../src/store/accounts/users.ts'
@@ -22,6 +24,8 @@ import { Conversations, type ConversationTask } from '../src/store/search/conver
 import { type ScanTask, scanTexts } from '../src/store/search/scan.ts'
 import { type SearchTask, searchAll, searchMessages } from '../src/store/search/search.ts'
 import { indexTexts, type SearchScope } from '../src/store/search/texts.ts'
+
+standBack()
 
 const end = threadEnd<Place>()
 let cache: SearchCache
