@@ -14,7 +14,7 @@ import type { Tracer } from '#lib/tracing/tracer.ts'
 import { Binary, EventStream, eventBytes, Json } from './answer.ts'
 import { Call, requestId, stranger } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
-import { inSlices, inTurns, isLong, jsonLine, once, withFirst } from './front/chunks.ts'
+import { inSlices, inTurns, isLong, jsonLine, madeInTurns, once, withFirst } from './front/chunks.ts'
 import { isWorthPacking, packed, packedHead } from './front/packed.ts'
 import { type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
 import { traceCall } from './guard/call-span.ts'
@@ -285,7 +285,7 @@ export class Exchange {
     if (typeof body === 'string') return this.#send(call, status, head, body)
     if (body instanceof Uint8Array && body.length <= limits.body.chunkBytes) return this.#send(call, status, head, body)
     if (body instanceof Uint8Array) return this.#pipe(call, status, head, once(body), body.length)
-    return this.#pipe(call, status, head, body[Symbol.asyncIterator](), answer.length)
+    return this.#pipe(call, status, head, madeInTurns(body, String(call.input.user ?? '')), answer.length)
   }
 
   #events(call: Call, stream: EventStream): Promise<void> {

@@ -49,6 +49,17 @@ async function* chunks(count: number, size: number): AsyncGenerator<Buffer> {
   }
 }
 
+/** How many chunks that are work were made in each turn of the loop. */
+const madeIn = new Map<number, number>()
+let turn = 0
+
+/** A chunk that takes longer than a slice. */
+async function* worked(): AsyncGenerator<Buffer> {
+  madeIn.set(turn, (madeIn.get(turn) ?? 0) + 1)
+  for (const until = monotonic() + limits.pace.sliceMs + 1; monotonic() < until; );
+  yield Buffer.alloc(1)
+}
+
 async function* broken(): AsyncGenerator<Buffer> {
   yield Buffer.from('so far so good')
   await sleep(20)
@@ -96,6 +107,7 @@ const endpoints = [
       if (kind === 'text') return binary({ status: 201, body: 'text' })
       if (kind === 'empty') return binary({ body: chunks(0, 0), length: 0 })
       if (kind === 'nothing') return binary({ body: chunks(0, 0) })
+      if (kind === 'worked') return binary({ body: worked() })
       if (kind === 'broken') return binary({ body: broken() })
       return binary({ body: brokenAtOnce() })
     },
@@ -234,6 +246,19 @@ describe('answers of bytes', () => {
       await until(() => front.exchange.pending === 0)
     },
   )
+
+  test('many at once, each of them work, are made a few in each turn of the loop', async () => {
+    let counting: NodeJS.Immediate | undefined
+    const count = () => {
+      turn += 1
+      counting = setImmediate(count)
+    }
+    count()
+    await Promise.all(Array.from({ length: 40 }, () => get('/bytes/worked')))
+    clearImmediate(counting)
+    expect([...madeIn.values()].reduce((sum, made) => sum + made)).toBe(40)
+    expect(Math.max(...madeIn.values())).toBeLessThan(5)
+  })
 
   test('a source that fails later cuts the connection and is logged', async () => {
     const received = await sendBytes(front, head('GET', '/bytes/broken'))

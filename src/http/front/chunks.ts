@@ -92,6 +92,26 @@ export function* slices(chunk: Uint8Array): Generator<Uint8Array> {
     yield chunk.subarray(at, at + limits.body.chunkBytes)
 }
 
+/**
+ * For a pipe whose source reads and unpacks each chunk: however many an account takes at once, each is made in a turn of its own.
+ *
+ * @param key whose turns these are
+ */
+export async function* madeInTurns(chunks: AsyncIterable<Uint8Array>, key: string): AsyncGenerator<Uint8Array> {
+  const pace = burstPace(key)
+  const source = chunks[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      if (pace.spent) await pace.turn()
+      const result = await source.next()
+      if (result.done === true) return
+      yield result.value
+    }
+  } finally {
+    await source.return?.()
+  }
+}
+
 export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
