@@ -48,7 +48,7 @@ beforeAll(async () => {
   for (const node of nodes) mkdirSync(join(folder, node))
   a = await startTeal({ ...more, dataDir: join(folder, 'a'), store: { url }, cluster: { nats: nats.url, node: 'a' } })
   cpSync(join(folder, 'a', 'keys'), join(folder, 'b', 'keys'), { recursive: true })
-  const given = [join(folder, 'b'), url, nats.url, 'b', JSON.stringify(more)]
+  const given = [join(folder, 'b'), url, nats.url, 'b', JSON.stringify({ ...more, clocked: true })]
   child = fork(resolve('test/cluster/service.ts'), given, { execArgv: [] })
   ;[b] = (await once(child, 'message')) as [Up]
   const shared = () => expect(a.core.cluster?.leases.count).toBe(leaseCount / 2)
