@@ -84,14 +84,24 @@ const beyondFronts = filesOf(
       !/\b(?:raw|fetch|connect|Dialogue|listeners|startTeal|accessTo|url)\b|'node:/.test(readFileSync(file, 'utf8'))),
 )
 
-/** What looks into SQLite's file, at files beside it, or names a folder alone to commands; every other one with a service of its own is for both engines. */
+/** What looks into SQLite's file, at files beside it, or names a folder alone to commands; every other one with a service of its own is for both engines, but for those that follow. */
 const onFile =
   /(?:cli\/belongings|http\/api\/admin\/service|imap\/header-fields|service\/hostile|service\/dashboards|store\/bodies\/unreadable|upkeep\/(?:backup|points))\.test/
+
+/**
+ * What has nothing more to show on the other engine: what becomes of sessions whose threads hang or are killed (front/fronts has one that is
+ * gone there, too), how bytes are packed on a connection and how lines of a protocol look, headers of answers, documents that are the same for
+ * everybody, and what is worked out of a message's bytes and its hosts' DNS alone. What may reach a column (texts, names, numbers, rows of any
+ * length), what runs at the same time and what waits in queues is none of that.
+ */
+const alike =
+  /(?:front\/faults|imap\/(?:compress|dialogue|grammar)|net\/proxy-header|document\/openapi|http\/(?:packed|wrong-forms)|owner\/mail-frame|service\/autoconfig|admin\/domain-dns|relay\/(?:forged|odd-hosts)|service\/(?:author|pages|sealed|signing|tracing|verdict-fields))\.test/
 
 const onBoth = filesOf(
   file =>
     !/^test\/(?:interop|browser|executable|package|cluster)\//.test(file) &&
     !onFile.test(file) &&
+    !alike.test(file) &&
     /\b(?:useTeal|startOnEngine)\b|from '\.\/(?:searched|world)\.ts'/.test(readFileSync(file, 'utf8')),
 )
 
