@@ -87,10 +87,11 @@ function alone(run: () => Promise<void>): Promise<void> {
 async function drain(): Promise<void> {
   clearTimeout(timer)
   const of = session.value?.user?.id
+  const isAway = readOwed().some(one => one.isLate) && !(await isBack())
   for (;;) {
     const [next] = session.value?.user?.id === of ? readOwed() : []
     if (next === undefined) break
-    if (!(await doOne(next))) {
+    if (isAway || !(await doOne(next))) {
       timer = setTimeout(doOwed, againMs)
       for (const { id, isLate } of readOwed()) {
         if (!isLate) note(id, { isLate: true })
@@ -101,6 +102,20 @@ async function drain(): Promise<void> {
   }
   // Another window was before this one, and did it.
   for (const id of [...heard.keys()]) settle(id, { state: 'done', moved: [] })
+}
+
+/**
+ * Whether the service answers again, by a question that changes nothing: a browser says that it has a network before it can be used, and of a
+ * change whose answer is lost nobody knows whether it was made.
+ */
+async function isBack(): Promise<boolean> {
+  if (!navigator.onLine) return false
+  try {
+    await call('GET /healthz', { signal: AbortSignal.timeout(answerMs) })
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** @returns false where the service does not answer */
