@@ -13,7 +13,15 @@ import { authenticate, mechanismLine } from './auth.ts'
 import { deliver } from './delivery.ts'
 import { needsUtf8, readArgument } from './grammar.ts'
 import { Arrival, readChunk, readDots } from './message.ts'
-import { messageNotice, recipientNotice, releaseLine, releaseTime, takesNotices, tlsNotice } from './notice.ts'
+import {
+  messageNotice,
+  onlyRelease,
+  recipientNotice,
+  releaseLine,
+  releaseTime,
+  takesNotices,
+  tlsNotice,
+} from './notice.ts'
 import type { Session, Transaction } from './session.ts'
 import type { Setting } from './setting.ts'
 
@@ -49,7 +57,7 @@ const commands: readonly Command[] = [
   { name: 'BDAT', extensions: () => ['CHUNKING'], run: chunk },
   { name: 'RSET', run: rset },
   { name: 'NOOP', run: session => session.reply(250, '2.0.0', 'OK') },
-  { name: 'VRFY', run: session => session.reply(252, '2.1.5', 'Send mail to find out') },
+  { name: 'VRFY', run: verify },
   {
     name: 'EXPN',
     run: () => {
@@ -117,7 +125,7 @@ async function mail(session: Session, argument: string): Promise<void> {
     const wish = asked ?? tlsNotice(name, value, session.connection.secure)
     const held = takesNotices(setting) ? releaseTime(name, value, now()) : undefined
     if (wish !== undefined) notice = { ...notice, ...wish }
-    else if (held !== undefined && release === undefined) release = held
+    else if (held !== undefined) release = onlyRelease(release, held)
     else if (name === 'SIZE') declaredBytes = sizeOf(value)
     else if (name === 'BODY' && /^(7BIT|8BITMIME)$/i.test(value)) continue
     else if (name === 'SMTPUTF8' && value === '') utf8 = true
@@ -232,6 +240,12 @@ function open(session: Session, transaction: Transaction): Arrival {
 async function rset(session: Session): Promise<void> {
   await session.reset()
   session.reply(250, '2.0.0', 'OK')
+}
+
+/** RFC 5321 4.1.1.6: it wants a name. */
+function verify(session: Session, argument: string): void {
+  if (argument === '') throw new Fault('InputValidationError', { text: 'VRFY wants a name' })
+  session.reply(252, '2.1.5', 'Send mail to find out')
 }
 
 function quit(session: Session): void {

@@ -57,16 +57,31 @@ export function releaseLine(at: number): string {
 /** HOLDFOR or HOLDUNTIL: when the message is to be sent; undefined for any other parameter. @throws Fault InputValidationError */
 export function releaseTime(name: string, value: string, at: number): number | undefined {
   if (name !== 'HOLDFOR' && name !== 'HOLDUNTIL') return undefined
-  const form = name === 'HOLDFOR' ? /^[1-9]\d{0,8}$/ : /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
-  const moment = !form.test(value)
-    ? Number.NaN
-    : name === 'HOLDFOR'
-      ? at + Number(value) * limits.time.second
-      : Date.parse(value)
+  const moment =
+    name === 'HOLDUNTIL'
+      ? dateTime(value)
+      : /^[1-9]\d{0,8}$/.test(value)
+        ? at + Number(value) * limits.time.second
+        : Number.NaN
   if (Number.isNaN(moment) || moment > at + limits.smtp.holdMaxMs) {
     throw new Fault('InputValidationError', { text: `The value of ${name} is not valid, or too far away` })
   }
   return moment
+}
+
+/** RFC 4865 4.1: one of them at most. @throws Fault InputValidationError */
+export function onlyRelease(known: number | undefined, found: number): number {
+  if (known === undefined) return found
+  throw new Fault('InputValidationError', { text: 'HOLDFOR and HOLDUNTIL exclude each other' })
+}
+
+const dateTimePattern = /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+
+/** A moment by RFC 3339; NaN where there is none: V8 has the 30th of February be a day in March. */
+function dateTime(value: string): number {
+  const day = dateTimePattern.exec(value)?.[1]
+  const start = Date.parse(`${day}T00:00:00Z`)
+  return Number.isNaN(start) || !new Date(start).toISOString().startsWith(`${day}T`) ? Number.NaN : Date.parse(value)
 }
 
 function required<Value>(name: string, value: Value | undefined): Value {

@@ -292,8 +292,9 @@ describe('order and form', () => {
 
   test('VRFY, HELP and NOOP tell nothing', async () => {
     const wire = await (await start('smtp')).greeted()
-    expect(await say(wire, 'VRFY u@teal.test', 'HELP', 'NOOP whatever')).toEqual([
+    expect(await say(wire, 'VRFY u@teal.test', 'VRFY', 'HELP', 'NOOP whatever')).toEqual([
       expect.stringMatching(/^252 2\.1\.5 /),
+      expect.stringMatching(/^501 5\.5\.4 /),
       expect.stringMatching(/^214 2\.0\.0 /),
       '250 2.0.0 OK',
     ])

@@ -1,4 +1,4 @@
-// `teal trace`: the whole way of a message, by its id in the queue or by its Message-ID.
+// `teal trace`: the whole way of a message, by its id in the queue, by its Message-ID or by the id that our reply named.
 //
 // How it came, to whom, and what was decided about it; then what leaves of it, each step on a line of its own: queued, every attempt with
 // the answer of the host, what became of it, what was reported later, what still waits.
@@ -51,7 +51,7 @@ interface Arrived {
 export function traceCommand(): Command {
   return withConfig(new Command('trace'))
     .description('Tell the whole way of a message, in and out')
-    .argument('<id>', 'its id in the queue, or its Message-ID')
+    .argument('<id>', 'its id in the queue, its Message-ID, or the id in the reply it was taken with')
     .option('--json', 'print JSON')
     .addHelpText('after', "\nExample:\n  teal trace '<1234@example.com>'")
     .action(trace)

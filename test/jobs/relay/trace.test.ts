@@ -1,6 +1,7 @@
 // Where a message is: its way by queue id and by Message-ID, step by step; and what an operator does about it.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Wire } from '../../net/wire.ts'
 import { type Body, useTeal } from '../../running.ts'
 import { type Sink, startSink } from '../mail-sink.ts'
 
@@ -9,6 +10,8 @@ const service = useTeal({
   outbound: { relay: `smtp://127.0.0.1:${sinkPort}`, source: '127.0.0.7' },
   network: { allowPrivate: ['127.0.0.0/8'] },
   dkim: { automatic: false },
+  smtp: { authenticate: false },
+  auth: { cleartext: 'always' },
 })
 let sink: Sink
 let other: Sink
@@ -62,6 +65,41 @@ test('each attempt is told with its answer, by queue id and by Message-ID', asyn
   expect((await traced(one.messageId)).map(({ queueId }) => queueId)).toEqual([id])
   expect(await traced('<nothing@here>')).toEqual([])
   expect([...sources]).toEqual(['127.0.0.7'])
+})
+
+/** The id that the last reply names. */
+async function brought(listener: 'smtp' | 'submission', lines: readonly string[], message: string): Promise<string> {
+  const wire = await Wire.open(service.at(listener))
+  await wire.reply()
+  for (const line of ['EHLO there', ...lines, 'DATA']) expect(await wire.ask(line)).toMatch(/^[23]/)
+  wire.send(`${message}\r\n.\r\n`)
+  const reply = await wire.line()
+  wire.close()
+  return / Stored as (\S+)$/.exec(reply)?.[1] ?? reply
+}
+
+test('a message is found by the id that its own reply named, also where it has no other', async () => {
+  sink.recipient = () => undefined
+  const login = `AUTH PLAIN ${Buffer.from('\0anna\0secret of anna').toString('base64')}`
+  const sent = await brought(
+    'submission',
+    [login, 'MAIL FROM:<anna@example.com>', 'RCPT TO:<far@far.test>'],
+    'From: anna@example.com\r\nSubject: out\r\n\r\nx',
+  )
+  expect(await steps(sent)).toContain('queued')
+  const came = await brought('smtp', ['MAIL FROM:<ben@far.test>', 'RCPT TO:<anna@example.com>'], 'Subject: in\r\n\r\nx')
+  const whole = async (id: string) => (await service.call('GET', `/outbound/trace/${id}`)).body.arrivals
+  expect(await whole(came)).toMatchObject([{ recipient: 'anna@example.com', from: 'ben@far.test', source: 'smtp' }])
+  const own = async (id: string) => (await service.call('GET', `/users/${anna}/outbound/trace/${id}`)).body
+  expect(await own(came)).toMatchObject({ arrivals: [{ recipient: 'anna@example.com' }], results: [] })
+  expect(await own(sent)).toMatchObject({ results: [{ from: 'anna@example.com' }] })
+  const other = await service.user('other')
+  const theirs = (await service.call('GET', `/users/${other}/outbound/trace/${came}`)).body
+  expect(theirs).toMatchObject({ arrivals: [], results: [] })
+  // One digit less or more is another message.
+  for (const id of [came.slice(1), `${came}1`, sent.slice(1), `${sent}0`]) {
+    expect([await whole(id), await traced(id)]).toEqual([[], []])
+  }
 })
 
 test('held it waits, retried it goes, and by another way where it is told to', async () => {

@@ -1,7 +1,7 @@
 // A message's whole way in one answer: how it came and what was found out about it, what was decided and where it lies, and for what
 // leaves (or goes on) when it was queued, each attempt with its answer, what became of it and what was reported later.
 //
-// By id in the queue or by Message-ID. An operator sees all of it, a user what the own account got and sends. Mail that was refused at the
+// By id in the queue, by Message-ID or by the id that the reply named when it came. An operator sees all of it, a user what the own account got and sends. Mail that was refused at the
 // door is told by the log alone.
 
 import { Type } from 'typebox'
@@ -11,6 +11,7 @@ import { limits } from '#lib/limits.ts'
 import { maskUrl } from '#lib/secret/url-secret.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type Arrival, arrivalsAfter, arrivalsOf } from '#store/rules/arrivals.ts'
+import { broughtBy, isTransaction } from '#store/rules/brought.ts'
 import { type TraceEntry, tracesOf } from '#store/rules/trace.ts'
 import { findByMessageId, findOutbound, findSent, type Outbound, queueNumber } from '#store/sending/outbound.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
@@ -55,10 +56,10 @@ const reply = {
   }),
 }
 
-const id = text({ max: 1000, trim: true, description: 'Id in the queue, or Message-ID' })
+const id = text({ max: 1000, trim: true, description: 'Id in the queue, Message-ID, or id that the reply named' })
 const description =
-  'By its id in the queue or by its Message-ID, with or without brackets; of the latter some of the newest messages of the queue are ' +
-  'looked at. What was decided is known for some days.'
+  'By its id in the queue, by its Message-ID, with or without brackets, or by the id in the reply it was taken with (`Stored as ...`); of the ' +
+  'latter two some of the newest messages are looked at. What was decided is known for some days.'
 
 export function traceEndpoints({ system }: OutboundDeps): Endpoint[] {
   const { read } = system
@@ -73,6 +74,7 @@ export function traceEndpoints({ system }: OutboundDeps): Endpoint[] {
     params: { id },
     reply,
     async run({ input }) {
+      if (isTransaction(input.id)) return await inOneTransaction(read, input.id)
       const { traceAmongMax, tracedMax } = limits.outbound
       const one = await findOutbound(read, queueNumber(input.id))
       const wanted = one === undefined ? bracketed(input.id) : one.options.messageId
@@ -95,6 +97,7 @@ export function traceEndpoints({ system }: OutboundDeps): Endpoint[] {
     faults: ['UserNotFound'],
     async run({ input }) {
       const { num } = await requireUser(read, input.user)
+      if (isTransaction(input.id)) return await inOneTransaction(read, input.id, { id: input.user, num })
       const one = await findOutbound(read, queueNumber(input.id))
       const mine = one?.user === input.user ? one : undefined
       const wanted = mine === undefined ? bracketed(input.id) : mine.options.messageId
@@ -108,6 +111,15 @@ export function traceEndpoints({ system }: OutboundDeps): Endpoint[] {
     },
   })
   return [all, own]
+}
+
+/** What one transaction brought: to everybody, or to an account. */
+async function inOneTransaction(read: Reader, given: string, user?: { readonly id: string; readonly num: number }) {
+  const { sent, arrivals, messageId } = await broughtBy(read, given, user?.id ?? null)
+  return {
+    arrivals: await arrivalsWith(read, arrivals, messageId, user?.num ?? null),
+    results: await ways(read, sent),
+  }
 }
 
 function bracketed(given: string): string {
