@@ -129,6 +129,17 @@ test('data, faults and large values cross as they are between threads', async ()
     list: [1.5, 2 ** 50, 'ß\u0000'],
   }
   expect(await one.line.call(other.peer, 'echo', data)).toEqual(data)
+  // Half of a pair of surrogates, short and long, and a name that is an object's own.
+  const halves = ['\ud800x', `${'long '.repeat(50)}\udc00`].map(half => `{"half":${JSON.stringify(half)}}`)
+  for (const text of [...halves, '{"\\ud800":1}', '{"__proto__":{"own":1}}']) {
+    for (const odd of [JSON.parse(text), new Map([['in', JSON.parse(text)]]), new Set([JSON.parse(text)])]) {
+      const back = (await one.line.call(other.peer, 'echo', odd)) as Iterable<unknown>
+      expect(back.constructor).toBe(odd.constructor)
+      expect(JSON.stringify(Symbol.iterator in back ? [...back] : back)).toBe(
+        JSON.stringify(Symbol.iterator in odd ? [...odd] : odd),
+      )
+    }
+  }
   await expect(one.line.call(other.peer, 'fail', undefined)).rejects.toMatchObject({
     code: 'OverQuotaError',
     details: { why: 'full' },

@@ -156,6 +156,15 @@ test('who reads at one node sees what is delivered at the other, large mail too'
   expect(await subjects(user)).toEqual(['one', 'two'])
 })
 
+test('what is said of an address is kept as it was said, whichever node is asked', async () => {
+  const user = await userThere()
+  const form = { address: `half${made}@example.com`, metaData: { half: 'a \ud800 b' } }
+  expect((await access.call('POST', `/users/${user.id}/addresses`, form)).status).toBe(200)
+  const { body } = await access.call('GET', `/users/${user.id}/addresses?metaData=true`)
+  const kept = body.results.find(({ address }: Body) => address === form.address)
+  expect(kept.metaData).toEqual(form.metaData)
+})
+
 test('a password that is changed at one node ends sessions at the other before that is said', async () => {
   const user = await userThere()
   const [here, there] = [await login(a, user), await login(b, user)]
