@@ -12,6 +12,7 @@ export type ThreadName =
   | 'checkpoint'
   | 'front'
   | 'key'
+  | 'mail-source'
   | 'password'
   | 'pattern'
   | 'postgres-writer'

@@ -1400,6 +1400,13 @@ export const limits = {
     /** Folders of an account elsewhere that are fetched, and how long its server may be silent. */
     foldersMax: 10_000,
     sourceIdleMs: 2 * minute,
+    /** A line of its: the numbers of two million messages. */
+    sourceLineBytesMax: 16 * mib,
+    /** How long one of its answers may take, a large message over a slow line, and its goodbye. */
+    sourceAnswerMs: 30 * minute,
+    sourceCloseMs: 10 * second,
+    /** Heap of the thread that reads it: numbers of as many messages as a line may have. */
+    sourceHeapMib: 256,
     /** Accounts elsewhere that are fetched at once, of the whole service. */
     sourcesMax: 2,
     /** Messages after which it is noted how far a task is. */

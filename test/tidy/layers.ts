@@ -33,7 +33,7 @@ const table: Readonly<Record<string, readonly string[]>> = {
   cluster: front,
   service: [...front, 'core', 'front', 'http', 'jobs'],
   main: [...front, 'core', 'http', 'imap', 'pop3', 'smtp', 'jobs', 'cli', 'service', 'testing'],
-  workers: ['lib', 'mail', 'store', 'front'],
+  workers: ['lib', 'net', 'mail', 'store', 'front'],
 }
 
 /** The file of a protocol that puts it on the core; nothing else of it knows the core. Its folder is a front end. */

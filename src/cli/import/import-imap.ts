@@ -3,10 +3,10 @@
 // again fetches only what is missing.
 
 import { Command } from 'commander'
-import { ImapSource, type SourceFolder, sourceName } from '#actors/admin/imap-source.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { imapFlow } from '#lib/process/lazy.ts'
+import { ImapSource, type SourceFolder, sourceName } from '#mail/exchange/imap-source.ts'
 import { type OutwardFailure, outwardFailure } from '#net/outward/outward.ts'
 import { type ImportCounters, Load, newCounters } from '../load.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'

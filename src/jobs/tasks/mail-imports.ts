@@ -4,13 +4,14 @@
 // doing it again brings only what is missing. The password is stored sealed, opened here, and goes from the row with the
 // task's end. The quota ends it; what is there stays.
 
-import { type ImapAccount, ImapSource, type SourceFolder, sourceName } from '#actors/admin/imap-source.ts'
 import type { Importer } from '#actors/admin/import.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { SecretBox } from '#lib/secret/secret-box.ts'
+import { type ImapAccount, type SourceFolder, sourceName } from '#mail/exchange/imap-source.ts'
 import type { Outward } from '#net/outward/outward.ts'
 import type { Task } from '#store/accounts/task.ts'
+import { MailSource } from './mail-source.ts'
 import { longKind, type TaskResult, type TaskRun, type Tasks } from './tasks.ts'
 
 export interface MailImportDeps {
@@ -50,7 +51,7 @@ class MailImport {
     const { secret, ...account } = this.#input
     const password = await seal.open(secret)
     const options = { messageBytesMax: config.mail.maxSize, signal: this.#run.signal }
-    const source = await ImapSource.open(outward, { ...account, password }, options)
+    const source = await MailSource.open(outward, { ...account, password }, options)
     try {
       const folders = await source.folders()
       this.#counts.folders = folders.length
@@ -70,7 +71,7 @@ class MailImport {
     return counts
   }
 
-  async #folder(source: ImapSource, folder: SourceFolder): Promise<void> {
+  async #folder(source: MailSource, folder: SourceFolder): Promise<void> {
     const { path, specialUse, subscribed } = folder
     this.#counts.folder = (path ?? folder.remote).slice(0, shownLengthMax)
     await this.#note(true)
@@ -90,7 +91,7 @@ class MailImport {
     this.#counts.found += uids.length
     const name = sourceName(this.#input, folder)
     for (let at = 0; at < uids.length; at += limits.transfer.keysMax) {
-      const keys = uids.slice(at, at + limits.transfer.keysMax).map(uid => `${validity}:${uid}`)
+      const keys = Array.from(uids.subarray(at, at + limits.transfer.keysMax), uid => `${validity}:${uid}`)
       const missing = await importer.missing(this.#user, mailbox, name, keys)
       this.#counts.known += keys.length - missing.length
       for (const key of missing) {
@@ -100,7 +101,7 @@ class MailImport {
     }
   }
 
-  async #message(source: ImapSource, at: { mailbox: string; source: string; key: string }): Promise<void> {
+  async #message(source: MailSource, at: { mailbox: string; source: string; key: string }): Promise<void> {
     const counts = this.#counts
     try {
       const message = await source.message(Number(at.key.slice(at.key.indexOf(':') + 1)))

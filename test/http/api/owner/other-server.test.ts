@@ -11,8 +11,13 @@ import { type Account, account } from '../mail-world.ts'
 
 const service = useTeal({ network: { allowPrivate: ['127.0.0.0/8', '::1/128'] } })
 
-/** Folder of the other server -> subjects of its messages, or the answer to whoever opens or searches it. */
-type Folders = Readonly<Record<string, readonly string[] | { readonly opened: string } | { readonly searched: string }>>
+/** Folder of the other server -> subjects of its messages, or the answer to whoever opens or searches it, or what is told beside. */
+type Folders = Readonly<
+  Record<
+    string,
+    readonly string[] | { readonly opened: string } | { readonly searched: string } | { readonly beside: string }
+  >
+>
 
 /** Accounts there, by their login. Every folder there has UIDVALIDITY 1. */
 const there: Record<string, Folders> = {
@@ -25,6 +30,8 @@ const there: Record<string, Folders> = {
     Zoo: ['alice last'],
   },
   sales: { INBOX: ['sales one', 'sales two'] },
+  // Each line names as many numbers as a client counts up to.
+  liar: { INBOX: { beside: '* VANISHED 1:16777216\r\n'.repeat(200) } },
 }
 
 let server: Server
@@ -61,6 +68,7 @@ beforeAll(async () => {
           if (found !== undefined && 'opened' in found) say(`${tag} ${found.opened}`)
           else {
             const exists = Array.isArray(found) ? found.length : 1
+            if (found !== undefined && 'beside' in found) socket.write(found.beside)
             say(`* ${exists} EXISTS`, '* FLAGS (\\Seen)', '* OK [UIDVALIDITY 1] it is', `${tag} OK [READ-ONLY] open`)
           }
         } else if (/^UID SEARCH/i.test(text)) {
@@ -113,6 +121,11 @@ test('two accounts there become one here, and two folders one folder, though all
   expect(await subjects(to)).toEqual(all.toSorted())
   expect(await fetched(to, 'alice')).toMatchObject({ result: { imported: 0, known: 5 } })
   expect(await fetched(to, 'sales')).toMatchObject({ result: { imported: 0, known: 2 } })
+})
+
+test('a server that tells of billions of numbers in a few lines holds nobody up', async () => {
+  const to = await account(service, 'lied')
+  expect(await fetched(to, 'liar')).toMatchObject({ state: 'done', result: { folders: 1, found: 0, imported: 0 } })
 })
 
 test('the same from the command line, which names what it was refused', async () => {

@@ -1,18 +1,17 @@
 // An account on another IMAP server, to be read from: its folders, and their messages one after the other.
 //
-// Connections go to checked addresses only (net/outward/outward.ts), and a password in clear only into networks that may be reached
-// although they are private. What the other server sends is bounded; nothing it says gets into a text or a log, and
-// neither does the password. Nothing is changed there.
+// A piece of what the other server sends is bounded, how many pieces it sends is not, nor what it costs to read them: in a service it
+// is read on a thread of its own (workers/mail-source.ts). Nothing it says gets into a text or a log, and neither does the password.
+// Nothing is changed there.
 
 import { createHash } from 'node:crypto'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { imapFlow } from '#lib/process/lazy.ts'
-import { usualUse } from '#mail/exchange/maildir.ts'
-import { isKeyword, parseFlags } from '#mail/flags.ts'
-import { mendPlain } from '#mail/mime/line-end.ts'
-import { normalizePath, pathProblem } from '#mail/path.ts'
-import { type Outward, outwardFailure } from '#net/outward/outward.ts'
+import { isKeyword, parseFlags } from '../flags.ts'
+import { mendPlain } from '../mime/line-end.ts'
+import { normalizePath, pathProblem } from '../path.ts'
+import { usualUse } from './maildir.ts'
 
 export interface ImapAccount {
   readonly host: string
@@ -60,34 +59,27 @@ export class ImapSource {
     this.#messageBytesMax = messageBytesMax
     // Also said by what is under way, which then fails.
     client.on('error', () => {})
+    // What went there is nobody's to hear of: of a range of millions, in one short line, each number would be told.
+    Object.assign(client, { untaggedVanished: async () => {} })
   }
 
-  /** Connects and logs in. @throws Fault SourceRefused, SourceUnreachable */
+  /** Connects and logs in. @throws Fault SourceRefused; else what the client failed with */
   static async open(
-    outward: Outward,
+    address: string,
     account: ImapAccount,
-    options: { readonly messageBytesMax: number; readonly signal: AbortSignal },
+    { messageBytesMax }: { readonly messageBytesMax: number },
   ): Promise<ImapSource> {
-    const found = await addresses(outward, account)
-    let failure: unknown
-    for (const address of found) {
-      options.signal.throwIfAborted()
-      const source = new ImapSource(clientOf(address, account, options.messageBytesMax), options.messageBytesMax)
-      const stop = () => source.#client.close()
-      options.signal.addEventListener('abort', stop, { once: true })
-      try {
-        await source.#client.connect()
-        return source
-      } catch (error) {
-        source.#client.close()
-        if ((error as { authenticationFailed?: boolean }).authenticationFailed === true) {
-          throw new Fault('SourceRefused')
-        }
-        failure = error
-      }
+    const client = clientOf(address, account, messageBytesMax)
+    const source = new ImapSource(client, messageBytesMax)
+    try {
+      await client.connect()
+      return source
+    } catch (error) {
+      client.close()
+      throw (error as { authenticationFailed?: boolean }).authenticationFailed === true
+        ? new Fault('SourceRefused')
+        : error
     }
-    options.signal.throwIfAborted()
-    throw unreachable(failure)
   }
 
   async folders(): Promise<SourceFolder[]> {
@@ -158,15 +150,6 @@ function isRefusal(error: unknown): boolean {
   return responseStatus === 'NO' || responseStatus === 'BAD'
 }
 
-async function addresses(outward: Outward, { host, security }: ImapAccount): Promise<readonly string[]> {
-  const found = await outward.addresses(host).catch((error: unknown) => {
-    throw unreachable(error)
-  })
-  const clear = security === 'none'
-  if (clear && !found.every(address => outward.permitsPrivate(address))) throw new Fault('SourceInsecure')
-  return found
-}
-
 function clientOf(address: string, account: ImapAccount, messageBytesMax: number): Client {
   const { host, port, security, login, password } = account
   return new (imapFlow().ImapFlow)({
@@ -184,20 +167,12 @@ function clientOf(address: string, account: ImapAccount, messageBytesMax: number
       greetingTimeout: limits.outward.connectMs,
     },
     socketTimeout: transfer.sourceIdleMs,
-    ...{ maxLiteralSize: messageBytesMax, maxResponseSize: 2 * messageBytesMax },
+    ...{ maxLineLength: transfer.sourceLineBytesMax, maxLiteralSize: messageBytesMax },
+    maxResponseSize: 2 * messageBytesMax,
     auth: { user: login, pass: password },
   })
 }
 
 function bare(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1')
-}
-
-/** What does not pass by itself is told at once; the rest is tried again. */
-function unreachable(error: unknown): Fault {
-  if (error instanceof Fault) return error
-  const word = outwardFailure(error)
-  const final = word === 'blocked' || word === 'unresolved' || word === 'tls'
-  const text = `The other server could not be reached (${word})`
-  return new Fault('SourceUnreachable', final ? { text, status: 400 } : { text })
 }
