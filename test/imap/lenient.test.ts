@@ -316,6 +316,33 @@ test('a session in which a command makes no sense now and then goes on', async (
   client.close()
 })
 
+test('a parameter that was cut into pieces is one in BODYSTRUCTURE (RFC 9051 7.5.2, RFC 2231 6)', async () => {
+  const client = await login('INBOX')
+  const shown = async (parameters: string) => {
+    const name = `t${++number}`
+    await client.ok(
+      append('INBOX', `Subject: ${name}\r\nContent-Type: a/b; x=1; ${parameters}; y=2\r\n\r\n${name}\r\n`),
+    )
+    const [line = ''] = (await client.ok('FETCH * BODYSTRUCTURE')).filter(one => one.includes('BODYSTRUCTURE'))
+    return /\("x" "1" (.*) "y" "2"\)/.exec(line)?.[1]
+  }
+  for (const [written, expected] of [
+    ['name*0="ab "; name*1=cd', '"name" "ab cd"'],
+    ['Name*1="cd"; z=3; name*0="ab "', '"Name" "ab cd" "z" "3"'],
+    ["name*0*=iso-8859-1'de'%E4%20; name*1=b%20; name*2*=%F6", `"name*" "utf-8''%C3%A4%20b%2520%C3%B6"`],
+    ["name*0*=utf-8''%e2; name*1*=%82%ac", `"name*" "utf-8''%E2%82%AC"`],
+    ["name*0*=utf-8''a; name*1=b", `"name*" "utf-8''ab"`],
+    ['name=short; name*0="long "; name*1=er', '"name" "long er"'],
+    ["name=short; name*0*=utf-8''%C3%A4; name*1=b", `"name" "short" "name*" "utf-8''%C3%A4b"`],
+    ["name*=utf-8''%e4; name*0*=utf-8''%C3%A4", `"name*" "utf-8''%C3%A4"`],
+    ['name*0="=?utf-8?Q?=C3"; name*1="=A4?="', '"name" "=?utf-8?Q?=C3=A4?="'],
+    ["name*=iso-8859-1'en'%E4", `"name*" "iso-8859-1'en'%E4"`],
+    ['a*b=c', '"a*b" "c"'],
+  ] as const)
+    expect(await shown(written), written).toBe(expected)
+  client.close()
+})
+
 test('a message/global part has an envelope for those who enabled IMAP4rev2 alone: RFC 3501 knows it as any other part', async () => {
   const client = await login('INBOX')
   const inner =

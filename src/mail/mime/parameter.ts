@@ -14,7 +14,7 @@ export interface Valued {
   readonly value: string
   /** Decoded, names in lower case; a plain object with own keys only. */
   readonly params: Readonly<Record<string, string>>
-  /** As written, in order, without quotes: what IMAP shows (RFC 9051 7.5.2 body-fld-param). */
+  /** As written, in order, without quotes; `joinedParameters` makes of it what IMAP shows. */
   readonly written: readonly (readonly [name: string, value: string])[]
 }
 
@@ -181,8 +181,59 @@ interface Forms {
   segments?: Map<number, Segment>
 }
 
+const piece = /^[^*]*\*\d{1,4}\*?\s*$/
+
+/**
+ * Parameters as written but for those that were cut into pieces (`name*0`, `name*1*`), which are one where their first piece stands: `name`,
+ * or `name*` in UTF-8 where a piece is encoded (RFC 9051 7.5.2 body-fld-param, RFC 2231 6). It takes the place of another of that name.
+ */
+export function joinedParameters(written: Valued['written']): Valued['written'] {
+  if (!written.some(([name]) => piece.test(name))) return written
+  const joined = new Map<string, readonly [name: string, value: string]>()
+  for (const [key, { segments }] of formsOf(written)) {
+    if (segments === undefined) continue
+    const encoded = [...segments.values()].some(segment => segment.encoded)
+    const text = segmentsText(segments)
+    joined.set(key, encoded ? [`${key}*`, extendedValue(text)] : [key, text])
+  }
+  const shown: (readonly [string, string])[] = []
+  const said = new Set<string>()
+  for (const [name, value] of written) {
+    const star = name.indexOf('*')
+    const bare = (star < 0 ? name : name.slice(0, star)).trim()
+    const key = bare.toLowerCase()
+    const whole = joined.get(key)
+    if (whole === undefined || !(piece.test(name) || name.trim().toLowerCase() === whole[0])) shown.push([name, value])
+    else if (!said.has(key)) {
+      said.add(key)
+      shown.push([bare + whole[0].slice(key.length), whole[1]])
+    }
+  }
+  return shown
+}
+
+/** Text as the value of a parameter whose name ends in a star (RFC 2231 4). */
+export function extendedValue(text: string): string {
+  return `utf-8''${encodeURIComponent(text.toWellFormed()).replace(/['()*]/g, percent)}`
+}
+
+function percent(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+}
+
 /** Continuations win over `name*=`, that over the plain form: each says more, and who writes the first adds the others for old readers. */
-function decodeParameters(written: readonly (readonly [string, string])[]): Record<string, string> {
+function decodeParameters(written: Valued['written']): Record<string, string> {
+  const params: [string, string][] = []
+  for (const [key, { plain, extended, segments }] of formsOf(written)) {
+    if (segments) params.push([key, joinSegments(segments)])
+    else if (extended !== undefined) params.push([key, joinSegments(new Map([[0, { text: extended, encoded: true }]]))])
+    else if (plain !== undefined) params.push([key, decodeWords(plain).trim()])
+  }
+  return Object.fromEntries(params)
+}
+
+/** By names in lower case. */
+function formsOf(written: Valued['written']): Map<string, Forms> {
   const all = new Map<string, Forms>()
   for (const [name, value] of written) {
     const star = name.indexOf('*')
@@ -196,13 +247,7 @@ function decodeParameters(written: readonly (readonly [string, string])[]): Reco
     if (star < 0) forms.plain ??= value
     else addForm(forms, name.slice(star + 1), value)
   }
-  const params: [string, string][] = []
-  for (const [key, { plain, extended, segments }] of all) {
-    if (segments) params.push([key, joinSegments(segments)])
-    else if (extended !== undefined) params.push([key, joinSegments(new Map([[0, { text: extended, encoded: true }]]))])
-    else if (plain !== undefined) params.push([key, decodeWords(plain).trim()])
-  }
-  return Object.fromEntries(params)
+  return all
 }
 
 /** RFC 2231 3 and 4: `suffix` is what follows the first star: `` (whole, encoded), `0`, `0*`. */
@@ -219,8 +264,15 @@ function addForm(forms: Forms, suffix: string, value: string): void {
   if (!forms.segments.has(index)) forms.segments.set(index, { text: value, encoded: match[2] === '*' })
 }
 
-/** The segments that are there, in order of their numbers; the first says the character set of all. */
 function joinSegments(segments: ReadonlyMap<number, Segment>): string {
+  // Some senders cut encoded words into continuations.
+  return decodeWords(segmentsText(segments))
+    .replace(/[\x00-\x1f\x7f]/g, ' ')
+    .trim()
+}
+
+/** The segments that are there, in order of their numbers; the first says the character set of all. */
+function segmentsText(segments: ReadonlyMap<number, Segment>): string {
   let charset = ''
   const bytes: Buffer[] = []
   for (const [, { text, encoded }] of [...segments].sort(([one], [other]) => one - other)) {
@@ -229,11 +281,7 @@ function joinSegments(segments: ReadonlyMap<number, Segment>): string {
     const value = text.slice(named?.[0].length ?? 0)
     bytes.push(encoded ? percentDecode(value) : Buffer.from(value))
   }
-  // Some senders cut encoded words into continuations.
-  const text = decodeCharset(Buffer.concat(bytes), charset === '' ? 'utf-8' : charset)
-  return decodeWords(text)
-    .replace(/[\x00-\x1f\x7f]/g, ' ')
-    .trim()
+  return decodeCharset(Buffer.concat(bytes), charset === '' ? 'utf-8' : charset)
 }
 
 function percentDecode(text: string): Buffer {

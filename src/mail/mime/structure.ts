@@ -10,7 +10,7 @@ import { addressesOf, readingAddresses } from '../address/address-list.ts'
 import type { Header } from '../header/header.ts'
 import { encodeWords } from '../header/words.ts'
 import { type MimePart, nothingSaid, type Said } from './mime-part.ts'
-import type { Valued } from './parameter.ts'
+import { extendedValue, joinedParameters, type Valued } from './parameter.ts'
 
 const noEnvelope = '(NIL NIL NIL NIL NIL NIL NIL NIL NIL NIL)'
 const addressFields = ['from', 'sender', 'reply-to', 'to', 'cc', 'bcc']
@@ -177,20 +177,15 @@ function language(said: Said): string {
   return `(${tags.map(text).join(' ')})`
 }
 
-/** Parameters as written by the sender; those with 8-bit text as RFC 2231 would have them. */
+/** Parameters as written by the sender, each whole; those with 8-bit text as RFC 2231 would have them. */
 function parameters(valued: Valued): string {
   if (valued.written.length === 0) return 'NIL'
-  const items = valued.written.map(([name, value]) => {
+  const items = joinedParameters(valued.written).map(([name, value]) => {
     const key = ascii(name)
     if (/^[\x20-\x7e]*$/.test(value)) return `${quoted(key)} ${quoted(value)}`
-    const encoded = encodeURIComponent(value.toWellFormed()).replace(/['()*]/g, percent)
-    return `${quoted(key.endsWith('*') ? key : `${key}*`)} ${quoted(`utf-8''${encoded}`)}`
+    return `${quoted(key.endsWith('*') ? key : `${key}*`)} ${quoted(extendedValue(value))}`
   })
   return `(${items.join(' ')})`
-}
-
-function percent(character: string): string {
-  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 }
 
 function addressList(header: Header, key: string): string {
