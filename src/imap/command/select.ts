@@ -45,13 +45,14 @@ function selecting(name: string, readOnly: boolean): CommandRow {
     states: loggedIn,
     parse: parseSelect,
     async run(session, input) {
+      // RFC 7162 3.2.5: such a command makes no sense, so that nothing changes.
+      if (input.resync !== undefined && !session.qresync) throw malformed('QRESYNC is not enabled')
       // RFC 9051 6.3.2: a selected mailbox is left even when the new one cannot be selected.
       if (session.view !== undefined) {
         session.unselect()
         session.out.line('* OK [CLOSED] The mailbox is closed')
       }
       const mailbox = await session.mailbox(input.path)
-      if (input.resync !== undefined && !session.qresync) throw malformed('QRESYNC is not enabled')
       if (input.condstore || input.resync !== undefined) session.enable('CONDSTORE')
       const rows = session.mail.messages(mailbox.num)
       const view = await View.open(rows, mailbox, readOnly, claimOf(session, mailbox, readOnly))
