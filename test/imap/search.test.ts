@@ -158,6 +158,17 @@ describe('answers', () => {
     expect(await client.ok('FETCH $ UID')).toEqual([])
   })
 
+  test('$ may end a set that names others (RFC 9051 9 sequence-set)', async () => {
+    await client.ok('SEARCH RETURN (SAVE) SEEN')
+    const uids = [1, 2, 3].map(uid => `* ${uid} FETCH (UID ${uid})`)
+    expect(await client.ok('FETCH 2,$ UID')).toEqual(uids)
+    expect(await client.ok('UID FETCH 2:3,$ UID')).toEqual(uids)
+    expect(await search('2,$')).toBe('1 2 3')
+    expect(await search('NOT UID 5,$')).toBe('2 4')
+    for (const set of ['$,2', '2,$,3', '2,$:3', '2$', '$$', '2,'])
+      expect(await client.ask(`FETCH ${set} UID`), set).toMatchObject({ status: 'BAD' })
+  })
+
   test('SORT', async () => {
     const sort = async (keys: string) => (await client.ok(`SORT (${keys}) UTF-8 ALL`))[0]
     expect(await sort('REVERSE ARRIVAL')).toBe('* SORT 5 4 3 2 1')

@@ -144,7 +144,7 @@ async function saving<T>(view: View, returns: SearchInput['returns'], task: () =
 
 /** Whether messages were named by their numbers, which `$` is not. */
 function numbered(key: Key): Done | undefined {
-  return someLeaf(key, leaf => leaf.op === 'set' && !leaf.byUid && leaf.set !== 'saved')
+  return someLeaf(key, leaf => leaf.op === 'set' && !leaf.byUid && leaf.set.some(item => item !== 'saved'))
     ? { numbered: true }
     : undefined
 }

@@ -5,7 +5,7 @@
 
 import { limits } from '#lib/limits.ts'
 import { systemFlags } from '#mail/flags.ts'
-import { joinRanges, type Ranges, resolveNumbers, toRanges } from '#mail/numbers.ts'
+import { joinRanges, resolveNumbers, toRanges } from '#mail/numbers.ts'
 import { byRow, SummaryTexts } from '#mail/query/facts.ts'
 import { judge, type Verdict } from '#mail/query/judge.ts'
 import { mapLeaves, type Query, requiredLeaves, someLeaf, type TextLeaf } from '#mail/query/query.ts'
@@ -92,10 +92,13 @@ async function findByFlags(session: Session, view: View, combinations: number): 
 const sliceFlags = 5000
 
 /** What a set of numbers means in a view now. */
-function setOf(view: View, { byUid, set }: SetLeaf): { op: 'uid' | 'seq'; ranges: Ranges } {
-  if (set === 'saved') return { op: 'uid', ranges: toRanges(view.saved) }
+function setOf(view: View, { byUid, set }: SetLeaf): Query<Criterion> {
   const last = !byUid ? view.total : view.total === 0 ? 0 : view.uidAt(view.total - 1)
-  return { op: byUid ? 'uid' : 'seq', ranges: resolveNumbers(set, last) }
+  const numbers = set.filter(item => item !== 'saved')
+  const named: Criterion = { op: byUid ? 'uid' : 'seq', ranges: resolveNumbers(numbers, last) }
+  if (numbers.length === set.length) return named
+  const saved: Criterion = { op: 'uid', ranges: toRanges(view.saved) }
+  return numbers.length === 0 ? saved : { op: 'or', of: [named, saved] }
 }
 
 /** What a search knows of one message. */

@@ -207,8 +207,8 @@ export class View {
     await this.load()
     const gone = (await this.rows.goneAfter(modseq)).filter(uid => this.seqOf(uid) === 0)
     if (set === undefined) return gone
-    if (set === 'saved') return []
-    const ranges = joinRanges(set.map(([from, to]) => [from === Infinity ? this.uidNext : from, to] as const))
+    const numbers = set.filter(item => item !== 'saved')
+    const ranges = joinRanges(numbers.map(([from, to]) => [from === Infinity ? this.uidNext : from, to] as const))
     let at = 0
     return gone.filter(uid => {
       while (at < ranges.length && (ranges[at]?.[1] ?? 0) < uid) at += 1
@@ -235,22 +235,15 @@ export class View {
    */
   async resolve(set: NumberSet, byUid: boolean): Promise<Places | undefined> {
     await this.load()
-    if (set === 'saved') return this.#placesOf(this.saved)
     const ranges: [number, number][] = []
-    for (const [from, to] of set) {
-      const range = byUid ? this.#uidRange(from, to) : this.#seqRange(from, to)
+    for (const item of set) {
+      if (item === 'saved') {
+        for (const seq of this.saved.map(uid => this.seqOf(uid))) if (seq > 0) ranges.push([seq - 1, seq - 1])
+        continue
+      }
+      const range = byUid ? this.#uidRange(...item) : this.#seqRange(...item)
       if (range === undefined) return undefined
       if (range[0] <= range[1]) ranges.push(range)
-    }
-    return joinRanges(ranges)
-  }
-
-  /** Those of rising `uids` the client knows, as places. */
-  #placesOf(uids: readonly number[]): Places {
-    const ranges: [number, number][] = []
-    for (const uid of uids) {
-      const seq = this.seqOf(uid)
-      if (seq > 0) ranges.push([seq - 1, seq - 1])
     }
     return joinRanges(ranges)
   }

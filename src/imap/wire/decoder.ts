@@ -18,8 +18,8 @@ export interface Literal {
 /** A command without its tag: text (latin1) and literals in order; a literal stands where `{n}` stood. */
 export type CommandParts = readonly (string | Literal)[]
 
-/** Numbers as a client wrote them: inclusive ranges, `*` as Infinity; or the saved result `$` (RFC 5182). */
-export type NumberSet = readonly (readonly [from: number, to: number])[] | 'saved'
+/** Numbers as a client wrote them: inclusive ranges, `*` as Infinity; the saved result `$` (RFC 5182). */
+export type NumberSet = readonly (readonly [from: number, to: number] | 'saved')[]
 
 const atomChars = /[^\x00-\x20\x7f-\xff(){%*"\\\]]+/y
 const astringChars = /[^\x00-\x20\x7f-\xff(){%*"\\]+/y
@@ -28,7 +28,7 @@ const listChars = /[^\x00-\x20\x7f-\xff(){"\\]+/y
 const quotedChars = /"((?:[^\x00\r\n"\\]|\\["\\])*)"/y
 const digits = /[0-9]+/y
 const flagChars = /\\?[^\x00-\x20\x7f-\xff(){%*"\\\]]+/y
-const setChars = /[0-9*:,]+/y
+const setChars = /[0-9*:,$]+/y
 const uint32Max = 0xffffffff
 
 /** The fault for a command that does not follow the grammar. */
@@ -227,9 +227,7 @@ export class Decoder {
 
   /** sequence-set. */
   numberSet(): NumberSet {
-    if (this.accept('$')) return 'saved'
-    const text = this.#take(setChars, 'A message set is missing')
-    return parseNumberSet(text)
+    return parseNumberSet(this.#take(setChars, 'A message set is missing'))
   }
 
   /** Whether a sequence set could start here. */
@@ -290,10 +288,13 @@ export class Decoder {
   }
 }
 
-/** `1:3,5,*` as ranges. Zero and numbers beyond 32 bits are no message numbers (RFC 9051 9 nz-number). */
+/** `1:3,5,*`, or `1,$`, of which `$` is the last. Zero and numbers beyond 32 bits are no message numbers (RFC 9051 9 nz-number). */
 export function parseNumberSet(text: string): NumberSet {
-  const ranges: [number, number][] = []
-  for (const item of text.split(',')) {
+  const ranges: ([number, number] | 'saved')[] = []
+  const items = text.split(',')
+  const saved = items.at(-1) === '$'
+  if (saved) items.pop()
+  for (const item of items) {
     const [from, to, more] = item.split(':')
     if (from === undefined || more !== undefined || ranges.length >= limits.imap.setRangesMax) {
       throw malformed('The message set is not valid')
@@ -302,6 +303,7 @@ export function parseNumberSet(text: string): NumberSet {
     const last = to === undefined ? first : setNumber(to)
     ranges.push(first <= last ? [first, last] : [last, first])
   }
+  if (saved) ranges.push('saved')
   return ranges
 }
 

@@ -99,7 +99,10 @@ export function someLeaf<L extends { readonly op: string }>(query: Query<L>, tes
 }
 
 /** The tree with other leaves. */
-export function mapLeaves<L extends { readonly op: string }, M>(query: Query<L>, leaf: (leaf: L) => M): Query<M> {
+export function mapLeaves<L extends { readonly op: string }, M>(
+  query: Query<L>,
+  leaf: (leaf: L) => Query<M>,
+): Query<M> {
   if (isJoined(query)) return { op: query.op, of: query.of.map(part => mapLeaves(part, leaf)) }
   return isNegated(query) ? { op: 'not', of: mapLeaves(query.of, leaf) } : leaf(query)
 }
