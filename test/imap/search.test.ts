@@ -113,8 +113,25 @@ describe('criteria', () => {
     expect(await search('BODY {8+}\r\nSTRA\u00dfE ')).toBe('2')
     expect(await search('BODY {6+}\r\nna\u00efve')).toBe('3')
     expect(await search('TO {7+}\r\nj\u00fcrgen')).toBe('2')
-    const answer = await client.ask('SEARCH CHARSET X-UNKNOWN SUBJECT a')
-    expect(answer).toMatchObject({ status: 'NO', text: expect.stringMatching(/^\[BADCHARSET/) })
+    // Whatever mail may be written in, by any of its names.
+    for (const [name, word] of [
+      ['latin1', 'gr\xfc\xdfe'],
+      ['cp1252', 'gr\xfc\xdfe'],
+      ['"ISO_8859-1:1987"', 'gr\xfc\xdfe'],
+      ['"ISO_8859-9:1989"', 'gr\xfc\xdfe'],
+      ['macintosh', 'gr\x9f\xa7e'],
+      ['ISO-2022-JP', '\x1b(Bgr'],
+      ['GB2312', 'gr'],
+      ['TIS-620', 'gr'],
+    ] as const) {
+      const literal = Buffer.from(`{${word.length}+}\r\n${word}`, 'latin1')
+      expect(await search(Buffer.concat([Buffer.from(`CHARSET ${name} SUBJECT `), literal])), name).toBe('2')
+    }
+    for (const name of ['X-UNKNOWN', 'iso-8859-99', '""', 'none', 'base64'])
+      expect(await client.ask(`SEARCH CHARSET ${name} SUBJECT a`), name).toMatchObject({
+        status: 'NO',
+        text: expect.stringMatching(/^\[BADCHARSET/),
+      })
   })
 
   test.each([

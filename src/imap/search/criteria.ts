@@ -8,7 +8,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { flag } from '#mail/flags.ts'
 import { parseCalendarDay } from '#mail/header/date.ts'
-import { decodeCharset } from '#mail/mime/charset.ts'
+import { decodeCharset, isCharset } from '#mail/mime/charset.ts'
 import { type Query, type RowLeaf, type SummaryLeaf, someLeaf, type TextLeaf } from '#mail/query/query.ts'
 import { fold } from '#mail/text/fold.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
@@ -61,9 +61,7 @@ export function asksModseq(key: Key): boolean {
 
 /** @throws Fault UnknownCharset */
 export function requireCharset(name: string): void {
-  const known =
-    /^(?:utf-?8|us-ascii|iso-8859-\d{1,2}|windows-\d{3,4}|koi8-[ru]|big5|gbk|gb18030|euc-(?:jp|kr)|shift_jis)$/i
-  if (!known.test(name)) throw new Fault('UnknownCharset')
+  if (!isCharset(name)) throw new Fault('UnknownCharset')
 }
 
 class Parser {

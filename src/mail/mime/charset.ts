@@ -12,21 +12,22 @@ import { iconv } from '#lib/process/lazy.ts'
 
 const labelLengthMax = 60
 
+const ascii = new Set(['usascii', 'ascii', 'ansix341968', 'us', '646', 'iso646us', 'csascii'])
+
 /** Labels that mean "nothing was said": the bytes decide. */
 const unsaid = new Set([
   '',
-  'usascii',
-  'ascii',
-  'ansix341968',
-  'us',
-  '646',
-  'iso646us',
+  ...ascii,
   'unknown8bit',
   'xunknown',
   'unknown',
   'default',
   '8bit',
   'none',
+  // No character sets, although the library turns bytes into them.
+  'binary',
+  'base64',
+  'hex',
 ])
 
 /** Strangers ask for what they like, `constructor` too, which every object has. */
@@ -52,7 +53,14 @@ const synonyms = byName({
   iso88591windows31latin1: 'windows1252',
   xsjis: 'shiftjis',
   windows31j: 'shiftjis',
+  cswindows31j: 'shiftjis',
   cp932: 'shiftjis',
+  uhc: 'cp949',
+  xuhc: 'cp949',
+  cp65001: 'utf8',
+  utf8sig: 'utf8',
+  ibm00858: 'cp858',
+  extendedunixcodepackedformatforjapanese: 'eucjp',
   xeucjp: 'eucjp',
   xbig5: 'big5',
 })
@@ -135,6 +143,13 @@ function japaneseOf(bytes: Buffer): string {
   return best?.text ?? ''
 }
 
+/** Whether `label` names a character set in which `decodeCharset` reads. */
+export function isCharset(label: string): boolean {
+  const name = charsetName(label)
+  if (japanese.test(name) || korean.test(name) || chinese.test(name) || others.has(name)) return true
+  return unsaid.has(name) ? ascii.has(name) : isKnown(name)
+}
+
 function isKnown(name: string): boolean {
   return iconv().encodingExists(name)
 }
@@ -157,8 +172,11 @@ function spelled(label: string): string {
   const written = label.toLowerCase().replace(/[^a-z0-9]/g, '')
   const name = synonyms.get(written) ?? written
   if (unsaid.has(name) || isKnown(name)) return name
-  // `x-mac-greek`, `dos-862`.
-  const plain = name.replace(/^x(?=[a-z])/, '').replace(/^(?:dos|oem|ms)(?=\d)/, 'cp')
+  // `ISO_8859-5:1988`, `x-mac-greek`, `dos-862`.
+  const plain = name
+    .replace(/^(iso8859\d{1,2})19\d\d$/, '$1')
+    .replace(/^x(?=[a-z])/, '')
+    .replace(/^(?:dos|oem|ms)(?=\d)/, 'cp')
   return isKnown(plain) ? plain : name
 }
 
@@ -228,7 +246,7 @@ export function brokenIn(bytes: Buffer, label: string | undefined): number {
 
 /** Names of the WHATWG that the library does not know, by one that it knows. Text in ASCII alone was read before. */
 const others = byName({
-  ...{ unicode20utf8: 'utf8', xunicode20utf8: 'utf8', iso885921987: 'iso88592', iso885931988: 'iso88593' },
+  ...{ unicode20utf8: 'utf8', xunicode20utf8: 'utf8' },
   ...{ csiso88596e: 'iso88596', csiso88596i: 'iso88596', iso88596e: 'iso88596', suneugreek: 'iso88597' },
   ...{ csiso88598e: 'iso88598', csiso88598i: 'iso88598', visual: 'iso88598', logical: 'iso88598' },
   ...{
