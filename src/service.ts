@@ -21,6 +21,7 @@ import { startAudits } from '#jobs/tasks/audits.ts'
 import { Backups } from '#jobs/tasks/backups.ts'
 import { startExpiry } from '#jobs/tasks/expiry.ts'
 import { Sampling } from '#jobs/tasks/figures.ts'
+import { forgettingLoop } from '#jobs/tasks/forgetting.ts'
 import { indexingLoop } from '#jobs/tasks/indexing.ts'
 import { handleMailImports } from '#jobs/tasks/mail-imports.ts'
 import { handleMessageTasks } from '#jobs/tasks/message-tasks.ts'
@@ -285,6 +286,9 @@ function startJobs(core: Core, closers: Closers): Tasks {
   closers.add(() => sampling.close())
   const expiry = startExpiry({ ...core, duty: core.duty('expiry') })
   closers.add(() => expiry.close())
+  const forgetting = forgettingLoop({ ...core, writer })
+  closers.add(() => forgetting.close())
+  forgetting.kick()
   tasks.start()
   core.onEvents(work => {
     if (work) tasks.kick()

@@ -19,6 +19,8 @@ const queues: ReadonlySet<string> = new Set([
   ...['report', 'arrived_report', 'outbound_bounce', 'suppression', 'forward_trouble', 'figure'],
   // A report of what could not be sent is a message in the queue: its body's rows come with it.
   ...['body', 'outline'],
+  // What folders left behind that are gone.
+  'expunged',
 ])
 
 /** Operations that are on disk together or not at all. */

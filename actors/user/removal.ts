@@ -11,7 +11,6 @@ import { type Address, addressDelete, addressInsert, findAddressByKey, listAddre
 import { fileDelete, oldestFiles } from '#store/accounts/file.ts'
 import {
   archivedNumbers,
-  countExpunged,
   countRemoval,
   type RemovalPart,
   removalExpunged,
@@ -25,6 +24,7 @@ import { taskDelay, taskDelete, taskInsert, taskProgress } from '#store/accounts
 import { findUserByKey, type User, usageAdd, userUpdate } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { archiveDrop, archiveForget } from '#store/mailboxes/archive.ts'
+import { countExpunged } from '#store/mailboxes/gone/expunged.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { grow } from '../domain/growth.ts'
 import type { UserCommand, UserTurn } from './user.ts'

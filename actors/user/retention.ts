@@ -1,7 +1,8 @@
 // Retention of a folder: its messages are dated anew in the background, by the setting the folder has at that moment, so
-// that of two changes the newer one wins.
+// that of two changes the newer one wins. What went so long ago that no client will ask for it is forgotten.
 
 import { limits } from '#lib/limits.ts'
+import { expungedForget } from '#store/mailboxes/gone/expunged.ts'
 import { messageRestamp, uidSlice } from '#store/mailboxes/retention.ts'
 import type { UserCommand } from './user.ts'
 
@@ -16,5 +17,16 @@ export const restampMessages: UserCommand<{ mailbox: string; from: number }, { n
     if (n === 0) return { next: null }
     turn.write(messageRestamp, { mailbox: mailbox.num, from, to, retention: mailbox.retention })
     return { next: to + 1 }
+  },
+}
+
+/** Forgets some of what went from a folder (by its internal number) up to a change; false where the folder is gone. */
+export const forgetExpunged: UserCommand<{ mailbox: number; upTo: number }, boolean> = {
+  name: 'mailbox.forget',
+  background: true,
+  run(turn, { mailbox, upTo }) {
+    if (!turn.state.mailboxes.has(mailbox)) return false
+    turn.write(expungedForget, { mailbox, upTo, count: limits.mailbox.forgetRows })
+    return true
   },
 }

@@ -13,7 +13,7 @@ import { limits } from '#lib/limits.ts'
 import { flagList } from '#mail/flags.ts'
 import { lastModseq } from '#store/accounts/users.ts'
 import type { Reader } from '#store/engine/reader.ts'
-import { type JournalEntry, journalAfter, journalLength } from '#store/mailboxes/journal.ts'
+import { forgets, type JournalEntry, journalAfter, journalLength } from '#store/mailboxes/journal.ts'
 import { folderCounters } from '#store/mailboxes/listing.ts'
 import { mailboxIdOf, mailboxNumber } from '#store/mailboxes/numbers.ts'
 import type { StreamEvent } from './answer.ts'
@@ -138,13 +138,18 @@ export class UpdateStream {
     const known = this.#known ?? this.#told
     const { replayMax } = limits.updates
     if (known < 0 || known > last || (await journalLength(read, this.#user, known, replayMax + 1)) > replayMax) {
-      this.#told = last
-      const error = 'What happened since cannot be told one by one: read the mailboxes anew'
-      yield { event: 'error', data: { command: 'RESYNC', code: 'ReplayGap', error }, id: numberId(last) }
+      yield this.#gap(last)
       return
     }
     this.#told = known
     if (known < last) yield* this.#fromRows()
+  }
+
+  /** Nothing is told of what happened up to `last`. */
+  #gap(last: number): StreamEvent {
+    this.#told = last
+    const error = 'What happened since cannot be told one by one: read the mailboxes anew'
+    return { event: 'error', data: { command: 'RESYNC', code: 'ReplayGap', error }, id: numberId(last) }
   }
 
   async #last(): Promise<number> {
@@ -154,10 +159,11 @@ export class UpdateStream {
   /** Tells what happened after what was told, in pieces; changes heard meanwhile are filtered by their number. */
   async *#fromRows(): AsyncGenerator<StreamEvent> {
     const { read } = this.#handle
-    const since = this.#told
     const touched = new Set<string>()
     this.#buffer = []
     this.#lost = false
+    if (await forgets(read, this.#user, this.#told)) yield this.#gap(await this.#last())
+    const since = this.#told
     for (;;) {
       const piece = await journalAfter(read, this.#user, since, this.#told)
       for (const [index, entry] of piece.entries.entries()) {

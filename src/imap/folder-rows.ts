@@ -6,6 +6,8 @@ import { limits } from '#lib/limits.ts'
 import type { Slices } from '#lib/pace.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { flagIndex } from '#store/mailboxes/flag-index.ts'
+import { outdated, uidsAsOf } from '#store/mailboxes/gone/as-of.ts'
+import { isForgotten } from '#store/mailboxes/gone/expunged.ts'
 import {
   arrivals,
   changesAfter,
@@ -19,7 +21,6 @@ import {
   listRows,
   listSome,
   type UidSlice,
-  uidsAsOf,
   wentAfter,
 } from '#store/mailboxes/listing.ts'
 import type { FolderReads } from './mail-store.ts'
@@ -35,11 +36,15 @@ export class FolderRows implements FolderReads {
 
   compare({ gone, arrived }: Parameters<FolderReads['compare']>[0]) {
     const num = this.#num
-    return this.#read.snapshot(async read => ({
-      modseq: (await folderCounters(read, num))?.modseq,
-      gone: gone === undefined ? [] : await goneAfter(read, num, gone),
-      fresh: arrived === undefined ? [] : await arrivals(read, num, arrived),
-    }))
+    return this.#read.snapshot(async read => {
+      const counters = await folderCounters(read, num)
+      if (gone !== undefined && counters !== undefined && gone < counters.forgotten) throw outdated()
+      return {
+        modseq: counters?.modseq,
+        gone: gone === undefined ? [] : await goneAfter(read, num, gone),
+        fresh: arrived === undefined ? [] : await arrivals(read, num, arrived),
+      }
+    })
   }
 
   uidsAsOf(modseq: number, uidNext: number) {
@@ -55,7 +60,10 @@ export class FolderRows implements FolderReads {
   }
 
   goneAfter(modseq: number) {
-    return goneAfter(this.#read, this.#num, modseq)
+    const num = this.#num
+    return this.#read.snapshot(async read => {
+      return (await isForgotten(read, num, modseq)) ? undefined : await goneAfter(read, num, modseq)
+    })
   }
 
   wentAfter(modseq: number, isIt: (uid: number) => boolean) {

@@ -123,12 +123,14 @@ export interface NewMessage {
 
 /** Committed rows of one folder, as store/mailboxes/listing.ts gives them. */
 export interface FolderReads {
-  /** What happened since, in one picture. */
+  /** What happened since, in one picture. @throws Fault SessionEnded where it is not known any more what went */
   compare(since: { gone?: number | undefined; arrived?: number | undefined }): Promise<Compared>
+  /** @throws Fault SessionEnded where that is not known any more */
   uidsAsOf(modseq: number, uidNext: number): Promise<Uint32Array<ArrayBuffer>>
   countBetween(from: number, to: number): Promise<number>
   changesAfter(modseq: number, uid: number, upTo: number, count: number): Promise<FlagRow[]>
-  goneAfter(modseq: number): Promise<number[]>
+  /** Rising; undefined where it is not known any more. */
+  goneAfter(modseq: number): Promise<number[] | undefined>
   /** Whether one of the uids that went after `modseq` is such a one. */
   wentAfter(modseq: number, isIt: (uid: number) => boolean): Promise<boolean>
   firstUnseen(): Promise<number | undefined>

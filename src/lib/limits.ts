@@ -1211,6 +1211,15 @@ export const limits = {
     keptPathLengthMax: 1024,
     /** Mailboxes of an account that are remembered when they are gone: for streams of changes and the uid validity of new ones. */
     removedMax: 1000,
+    /** Messages that are gone from a mailbox are remembered for so long, the last ones for ever: for clients that were away. */
+    expungedMs: 30 * day,
+    expungedKept: 1000,
+    /** Of those that need not be remembered so many are forgotten in one command; when the first round is, and how far apart rounds are. */
+    forgetRows: 1000,
+    forgetAfterMs: 15 * minute,
+    forgetRoundMs: 12 * hour,
+    /** Mailboxes looked at in one go. */
+    forgetMailboxes: 100,
     /** A mailbox with more messages is emptied in pieces of so many before it is deleted, and moved whole in such. */
     pieceMessages: 5000,
     /** Names an account stays subscribed to without such a mailbox, and characters of them all; the oldest are let go. */

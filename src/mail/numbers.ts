@@ -88,6 +88,33 @@ export function selectNumbers(ranges: Ranges, numbers: readonly number[]): numbe
   return out
 }
 
+/** Numbers from 1 to below `end` that are not among `numbers` (rising). */
+export function gapsIn(numbers: Iterable<number>, end: number): Ranges {
+  const gaps: [number, number][] = []
+  let from = 1
+  for (const number of numbers) {
+    if (number > from) gaps.push([from, number - 1])
+    from = number + 1
+  }
+  if (from < end) gaps.push([from, end - 1])
+  return gaps
+}
+
+/** What two sets have in common; linear in both. */
+export function inBoth(one: Ranges, other: Ranges): Ranges {
+  const both: [number, number][] = []
+  let at = 0
+  for (const [from, to] of one) {
+    while (at < other.length && (other[at] as readonly [number, number])[1] < from) at++
+    for (let next = at; next < other.length; next++) {
+      const [first, last] = other[next] as readonly [number, number]
+      if (first > to) break
+      both.push([Math.max(from, first), Math.min(to, last)])
+    }
+  }
+  return both
+}
+
 /** Numbers in any order, repeated or not, as ranges. */
 export function toRanges(numbers: Iterable<number>): Ranges {
   const sorted = Array.from(numbers).sort((a, b) => a - b)

@@ -492,6 +492,7 @@ export const scenario: readonly (readonly WrittenUnit[])[] = [
     one(['removal.messages', { mailbox: 2, user: 1, count: 5 }]),
   ],
   [
+    one(['mailbox.forget', { mailbox: 1, upTo: 1000, count: 1 }], ['expunged.sweep', { mailbox: 1, count: 1 }]),
     one(['removal.expunged', { mailbox: 1, count: 1 }]),
     one(['removal.mailbox', { mailbox: 2 }]),
     one(of('mailbox.delete', 'removed_mailbox', 1, { mailbox: 1 })),

@@ -51,7 +51,8 @@ const version = async () => Number((await asked('SELECT version FROM schema_vers
 
 /** A database of an earlier schema with nothing in it. */
 async function older(number: number): Promise<void> {
-  await asked(`${first}; INSERT INTO schema_version VALUES (${number})`)
+  const passed = [...steps].filter(([step]) => step > 36 && step <= number).map(([, text]) => `${text};`)
+  await asked(`${first}; ${passed.join(' ')} INSERT INTO schema_version VALUES (${number})`)
 }
 
 let made = 0
@@ -174,9 +175,9 @@ describe('a database', () => {
 
   test('whose step breaks off stays of the schema before it', async () => {
     await older(newest - 1)
-    await asked('ALTER TABLE spam_model RENAME TO elsewhere')
+    await asked('ALTER TABLE tally RENAME TO elsewhere')
     const before = await shape()
-    await expect(startTeal({ dataDir: dataDir(), store: { url } })).rejects.toThrow('spam_model')
+    await expect(startTeal({ dataDir: dataDir(), store: { url } })).rejects.toThrow('tally')
     expect(await version()).toBe(newest - 1)
     expect(await shape()).toEqual(before)
   })
@@ -198,6 +199,7 @@ describe('a database', () => {
     } finally {
       await teal.close()
     }
+    await asked('ALTER TABLE tally DROP COLUMN forgotten')
     await (await startTeal(options('b', dataDir(one)))).close()
     expect(await version()).toBe(newest)
     await nats.stop()

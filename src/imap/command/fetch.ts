@@ -46,7 +46,7 @@ export const fetchCommands = [fetch]
 /** RFC 7162 3.2.6: what went since then, before any FETCH. */
 async function tellVanished(session: Session, view: View, input: FetchInput): Promise<void> {
   const gone = await view.goneSince(input.changedSince, input.set)
-  if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(toRanges(gone))}`)
+  if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(gone)}`)
 }
 
 /** Answers a FETCH for messages at these places. */

@@ -5,7 +5,7 @@
 
 import { limits } from '#lib/limits.ts'
 import { flagText, systemFlags } from '#mail/flags.ts'
-import { formatRanges, inRanges, toRanges } from '#mail/numbers.ts'
+import { formatRanges, inRanges } from '#mail/numbers.ts'
 import { type CommandRow, command, loggedIn } from '../command.ts'
 import type { FlagRow, Mailbox } from '../mail-store.ts'
 import { slicesOf } from '../selected/slices.ts'
@@ -135,7 +135,7 @@ function parseMatch(decoder: Decoder): unknown {
 /** What went and what changed since the client was here. */
 async function resync(session: Session, view: View, { modseq, known }: Resync): Promise<void> {
   const gone = await view.goneSince(modseq, known)
-  if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(toRanges(gone))}`)
+  if (gone.length > 0) session.out.line(`* VANISHED (EARLIER) ${formatRanges(gone)}`)
   const all: NumberSet = [[1, Infinity]]
   const places = (await view.resolve(known ?? all, true)) ?? []
   const tell = ([uid, change, flags, keywords]: FlagRow) => {

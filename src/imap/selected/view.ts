@@ -7,7 +7,7 @@
 
 import assert from 'node:assert'
 import { limits } from '#lib/limits.ts'
-import { inRanges, joinRanges, type Ranges } from '#mail/numbers.ts'
+import { gapsIn, inBoth, inRanges, joinRanges, type Ranges, toRanges } from '#mail/numbers.ts'
 import type { Change, FolderReads, Mailbox } from '../mail-store.ts'
 import type { NumberSet } from '../wire/decoder.ts'
 import type { Listener } from './listener.ts'
@@ -202,18 +202,17 @@ export class View {
     return at + 1
   }
 
-  /** Uids in `set` that went after `modseq`, rising. */
-  async goneSince(modseq: number, set: NumberSet | undefined): Promise<number[]> {
+  /** Uids in `set` that went after `modseq`; where that is not known any more all that are not there (RFC 7162 3.2.6). */
+  async goneSince(modseq: number, set: NumberSet | undefined): Promise<Ranges> {
     await this.load()
-    const gone = (await this.rows.goneAfter(modseq)).filter(uid => this.seqOf(uid) === 0)
+    const known = await this.rows.goneAfter(modseq)
+    const gone =
+      known === undefined
+        ? gapsIn(this.uids.subarray(0, this.#count), this.#uidNext)
+        : toRanges(known.filter(uid => this.seqOf(uid) === 0))
     if (set === undefined) return gone
     const numbers = set.filter(item => item !== 'saved')
-    const ranges = joinRanges(numbers.map(([from, to]) => [from === Infinity ? this.uidNext : from, to] as const))
-    let at = 0
-    return gone.filter(uid => {
-      while (at < ranges.length && (ranges[at]?.[1] ?? 0) < uid) at += 1
-      return at < ranges.length && (ranges[at]?.[0] ?? 0) <= uid
-    })
+    return inBoth(gone, joinRanges(numbers.map(([from, to]) => [from === Infinity ? this.uidNext : from, to] as const)))
   }
 
   /** Uid at a place. */

@@ -3,11 +3,12 @@
 //
 // A piece that broke off can be asked for again.
 
+import { limits } from '#lib/limits.ts'
 import { bodyRelease, releaseBody } from '../bodies/writes.ts'
 import { defineProcedure } from '../engine/procedure.ts'
 import type { Reader } from '../engine/reader.ts'
-
 import { defineWrite } from '../engine/write.ts'
+import { dropExpunged } from '../mailboxes/gone/expunged.ts'
 
 export interface RemovalPart {
   /** Name of the counter in the result; rows of one kind are counted together. Null for what nobody counts. */
@@ -92,14 +93,13 @@ export const removalMessages = defineWrite<{ mailbox: number; user: number; coun
 export const removalMailbox = defineWrite<{ mailbox: number }>('removal.mailbox', (sql, { mailbox }) => {
   sql('DELETE FROM mailbox WHERE num = ?').run(mailbox)
   sql('DELETE FROM tally WHERE mailbox = ?').run(mailbox)
-  sql('DELETE FROM expunged WHERE mailbox = ?').run(mailbox)
+  dropExpunged(sql, mailbox, limits.removal.batchRows)
   sql('DELETE FROM imported WHERE mailbox = ?').run(mailbox)
 })
 
 /** Takes up to `count` rows of what was expunged from a folder. */
 export const removalExpunged = defineWrite<{ mailbox: number; count: number }>('removal.expunged', (sql, row) => {
-  sql(`DELETE FROM expunged WHERE mailbox = @mailbox AND (modseq, uid) IN
-      (SELECT modseq, uid FROM expunged WHERE mailbox = @mailbox ORDER BY modseq, uid LIMIT @count)`).run(row)
+  dropExpunged(sql, row.mailbox, row.count)
 })
 
 /** Takes up to `count` rows of a part. */
@@ -153,12 +153,6 @@ export const removalUser = defineWrite<{ user: number; id: string }>(
 /** Numbers of some messages of an account's archive. */
 export async function archivedNumbers(read: Reader, user: number, count: number): Promise<number[]> {
   return (await read.arrays<[number]>('SELECT num FROM archive WHERE "user" = ? LIMIT ?', user, count)).flat()
-}
-
-/** Notes of expunged messages a folder still has, up to `count`. */
-export async function countExpunged(read: Reader, mailbox: number, count: number): Promise<number> {
-  const text = 'SELECT count(*) AS n FROM (SELECT 1 FROM expunged WHERE mailbox = ? LIMIT ?)'
-  return (await read.one<{ n: number }>(text, mailbox, count))?.n ?? 0
 }
 
 /** Rows of one part of an account, up to `count`. */

@@ -42,6 +42,7 @@ import { domains } from './migrations/033-domains.ts'
 import { marks } from './migrations/034-marks.ts'
 import { known } from './migrations/035-known.ts'
 import { relearnedByPlace } from './migrations/036-relearned-by-place.ts'
+import { forgotten } from './migrations/037-forgotten.ts'
 import type { Handle } from './sqlite/handle.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -82,6 +83,7 @@ export const migrations: readonly string[] = [
   marks,
   known,
   relearnedByPlace,
+  forgotten,
 ]
 
 /**

@@ -12,8 +12,7 @@ const sources = {
   user: 'SELECT max(num) AS last FROM "user"',
   mailbox:
     'SELECT max(last) AS last FROM (SELECT max(num) AS last FROM mailbox UNION ALL SELECT max(mailbox) FROM removed_mailbox)',
-  message:
-    'SELECT max(last) AS last FROM (SELECT max(num) AS last FROM message UNION ALL SELECT max(num) FROM expunged UNION ALL SELECT max(thread) FROM reference UNION ALL SELECT max(num) FROM archive)',
+  message: `SELECT max(last) AS last FROM (SELECT max(num) AS last FROM message UNION ALL SELECT max(num) FROM expunged UNION ALL SELECT max(thread) FROM reference UNION ALL SELECT max(num) FROM archive UNION ALL SELECT ${whole('value')} FROM meta WHERE key = 'message.num')`,
   body: 'SELECT max(num) AS last FROM body',
   outbound: 'SELECT max(num) AS last FROM outbound',
   filter: 'SELECT max(num) AS last FROM filter',

@@ -8,8 +8,9 @@ import { limits } from '#lib/limits.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
 import { changedRows, changedUids, changedUidsOf } from './changes.ts'
+import { expunged, forgetsExpunged } from './gone/expunged.ts'
 import { forgetsRemoved } from './mailboxes.ts'
-import { expunged, messages } from './messages.ts'
+import { messages } from './messages.ts'
 
 interface Told<Kind extends string> {
   readonly kind: Kind
@@ -99,7 +100,7 @@ export function journalAfter(reader: Reader, user: number, since: number, after:
 
 /** How many rows changed after a number, counted up to `max`, which is also what is said where it is not known any more. */
 export async function journalLength(read: Reader, user: number, after: number, max: number): Promise<number> {
-  if (await forgetsRemoved(read, user, after)) return max
+  if (await forgets(read, user, after)) return max
   const folders = await read.all<{ num: number }>(
     'SELECT b.num FROM mailbox b JOIN tally t ON t.mailbox = b.num WHERE b."user" = ? AND t.modseq > ?',
     user,
@@ -114,6 +115,11 @@ export async function journalLength(read: Reader, user: number, after: number, m
     if (length >= max) break
   }
   return length
+}
+
+/** Whether some of what went after a number is not known any more: nothing may be told from there on. */
+export async function forgets(read: Reader, user: number, after: number): Promise<boolean> {
+  return (await forgetsRemoved(read, user, after)) || (await forgetsExpunged(read, user, after))
 }
 
 function folderEntries({ id, path, created, named }: Folder, after: number): JournalEntry[] {

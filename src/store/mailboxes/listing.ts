@@ -4,7 +4,6 @@
 
 import { crc32 } from 'node:zlib'
 import { numberId } from '#lib/id.ts'
-import { burstPace } from '#lib/pace.ts'
 import { among } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
@@ -12,104 +11,20 @@ import { changedRows, changedUids, changedUidsOf } from './changes.ts'
 import { messages } from './messages.ts'
 import { headers, outlines } from './outlines.ts'
 
+export interface FolderCounters {
+  readonly uidNext: number
+  readonly modseq: number
+  readonly total: number
+  readonly unseen: number
+  readonly size: number
+  /** Change number up to which it is not known any more what went. */
+  readonly forgotten: number
+}
+
 /** Counters of a folder, or undefined when it is gone. */
-export async function folderCounters(
-  read: Reader,
-  mailbox: number,
-): Promise<{ uidNext: number; modseq: number; total: number; unseen: number; size: number } | undefined> {
-  return await read.one('SELECT uid_next AS uidNext, modseq, total, unseen, size FROM tally WHERE mailbox = ?', mailbox)
-}
-
-/**
- * The uids a folder had when its change number was `modseq` and its next uid `uidNext`, rising: those that are there and
- * those that went since.
- */
-export async function uidsAsOf(
-  reader: Reader,
-  mailbox: number,
-  modseq: number,
-  uidNext: number,
-): Promise<Uint32Array<ArrayBuffer>> {
-  const found = await reader.snapshot(async read => {
-    const counters = await folderCounters(read, mailbox)
-    if (counters === undefined || uidNext <= 1) return new Uint32Array(0)
-    const here = await unbrokenUids(read, mailbox, uidNext, counters)
-    return here === undefined ? counters.total : together(here, await goneBefore(read, mailbox, modseq, uidNext))
-  })
-  if (typeof found !== 'number') return found
-  // What goes while these are read is among those that went, which are read last: it needs no picture that is held for so long.
-  const here = await presentUids(reader, mailbox, uidNext, found)
-  return together(here, await goneBefore(reader, mailbox, modseq, uidNext))
-}
-
-function goneBefore(read: Reader, mailbox: number, modseq: number, uidNext: number): Promise<[number][]> {
-  const text = 'SELECT uid FROM expunged WHERE mailbox = ? AND modseq > ? AND uid < ? ORDER BY uid'
-  return read.arrays<[number]>(text, mailbox, modseq, uidNext)
-}
-
-/** Both, rising, each once. */
-function together(here: Uint32Array<ArrayBuffer>, gone: readonly [number][]): Uint32Array<ArrayBuffer> {
-  if (gone.length === 0) return here
-  const uids = new Uint32Array(here.length + gone.length)
-  uids.set(here)
-  for (const [at, [uid]] of gone.entries()) uids[here.length + at] = uid
-  let count = 0
-  for (const uid of uids.sort()) if (count === 0 || uids[count - 1] !== uid) uids[count++] = uid
-  return uids.slice(0, count)
-}
-
-/** The uids of a folder in which none is missing between the first and the last, or undefined. */
-async function unbrokenUids(
-  read: Reader,
-  mailbox: number,
-  uidNext: number,
-  counters: { uidNext: number; total: number },
-): Promise<Uint32Array<ArrayBuffer> | undefined> {
-  // Nothing was ever taken out: no need to look.
-  if (counters.total === counters.uidNext - 1) {
-    return rising(1, Math.min(uidNext, counters.uidNext) - 1)
-  }
-  const edge = await read.one<{ first: number | null; last: number | null }>(
-    `SELECT (SELECT uid FROM message WHERE mailbox = ? ORDER BY uid LIMIT 1) AS first,
-      (SELECT uid FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT 1) AS last`,
-    mailbox,
-    mailbox,
-  )
-  const { first, last } = { first: edge?.first ?? 0, last: edge?.last ?? 0 }
-  if (last - first + 1 !== counters.total) return undefined
-  return rising(first, Math.max(0, Math.min(uidNext - 1, last) - first + 1))
-}
-
-/** A folder of hundreds of thousands of messages is read in steps of a millisecond each. */
-const uidsInOneGo = 2000
-
-/** @param most how many there are at most */
-async function presentUids(
-  read: Reader,
-  mailbox: number,
-  uidNext: number,
-  most: number,
-): Promise<Uint32Array<ArrayBuffer>> {
-  const uids = new Uint32Array(most)
-  const pace = burstPace(`folder ${mailbox}`)
-  for (let count = 0; ; ) {
-    const rows = await read.arrays<[number]>(
-      'SELECT uid FROM message WHERE mailbox = ? AND uid > ? AND uid < ? ORDER BY uid LIMIT ?',
-      mailbox,
-      count === 0 ? 0 : uids[count - 1],
-      uidNext,
-      uidsInOneGo,
-    )
-    for (const [uid] of rows) uids[count++] = uid
-    if (rows.length < uidsInOneGo) return uids.slice(0, count)
-    if (pace.spent) await pace.turn()
-  }
-}
-
-function rising(first: number, length: number): Uint32Array<ArrayBuffer> {
-  const uids = new Uint32Array(length)
-  for (let at = 0; at < length; at++) uids[at] = first + at
-  return uids
+export async function folderCounters(read: Reader, mailbox: number): Promise<FolderCounters | undefined> {
+  const text = 'SELECT uid_next AS uidNext, modseq, total, unseen, size, forgotten FROM tally WHERE mailbox = ?'
+  return await read.one<FolderCounters & Record<string, unknown>>(text, mailbox)
 }
 
 const changed = messages.pick(['uid', 'modseq', 'flags', 'keywords'])
@@ -133,7 +48,7 @@ export async function arrivals(read: Reader, mailbox: number, from: number): Pro
   ).map(row => row[0])
 }
 
-/** Uids that went after `modseq`, rising. */
+/** Uids that went after `modseq`, rising; of what was forgotten nothing (`isForgotten`). */
 export async function goneAfter(read: Reader, mailbox: number, modseq: number): Promise<number[]> {
   return (
     await read.arrays<[number]>(

@@ -9,6 +9,7 @@ import { boolean, integer, json, moment, nullable, type Stored, span, text } fro
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
+import { dropExpunged } from './gone/expunged.ts'
 
 const mailboxes = table(
   'mailbox',
@@ -56,6 +57,8 @@ const counters = table(
     size: integer,
     /** The uid from which no IMAP session was told of messages (RFC 3501 2.3.2). */
     told: integer,
+    /** Change number up to which it is not known any more what went (gone/expunged.ts). */
+    forgotten: integer,
   },
   { key: ['mailbox'] },
 )
@@ -94,7 +97,7 @@ export const mailboxInsert = defineWrite<MailboxRow, readonly [mailbox: Stored[]
       const { num, modseq } = row
       return [
         mailboxes.values({ ...row, createdModseq: modseq, pathModseq: modseq }),
-        counters.values({ mailbox: num, uidNext: 1, modseq, total: 0, unseen: 0, size: 0, told: 1 }),
+        counters.values({ mailbox: num, uidNext: 1, modseq, total: 0, unseen: 0, size: 0, told: 1, forgotten: 0 }),
       ]
     },
   },
@@ -125,7 +128,8 @@ export const mailboxDelete = defineWrite<Readonly<RowOf<typeof removed>>, Stored
     const mailbox = values[removed.at.mailbox]
     sql('DELETE FROM mailbox WHERE num = ?').run(mailbox)
     sql('DELETE FROM tally WHERE mailbox = ?').run(mailbox)
-    sql('DELETE FROM expunged WHERE mailbox = ?').run(mailbox)
+    // Of very many some stay behind, which are taken in pieces (jobs/tasks/forgetting.ts).
+    dropExpunged(sql, mailbox as number, limits.mailbox.forgetRows)
     sql('DELETE FROM imported WHERE mailbox = ?').run(mailbox)
     sql(removal).run(values)
     const user = values[removed.at.user]

@@ -11,6 +11,7 @@ import { type RowOf, table } from '../engine/table.ts'
 import { defineWrite } from '../engine/write.ts'
 import { searchWait } from '../search/docs.ts'
 import { type MeasuredText, type SomeRows, SomeRowsTaken, unhurried, withSummaries } from '../search/pages.ts'
+import { expunged } from './gone/expunged.ts'
 import { measuredSummary } from './outlines.ts'
 
 /** What is known about a message besides its bytes; JSON in `message.meta`. */
@@ -96,13 +97,6 @@ export const messages = table(
       message_body: { on: ['body', 'user'] },
     },
   },
-)
-
-/** A message that is gone, for clients that were away (RFC 7162). */
-export const expunged = table(
-  'expunged',
-  { mailbox: integer, modseq: integer, uid: integer, num: integer, thread: integer, at: moment },
-  { key: ['mailbox', 'modseq', 'uid'], clustered: true },
 )
 
 type Row = RowOf<typeof messages>

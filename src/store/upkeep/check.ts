@@ -34,6 +34,11 @@ const rules: readonly Rule[] = [
       UNION ALL SELECT e.mailbox || ':' || e.uid FROM expunged e JOIN tally t ON t.mailbox = e.mailbox WHERE e.modseq > t.modseq`,
   },
   {
+    says: 'what a mailbox has forgotten of what went is not there, and not above its counter',
+    query: `SELECT e.mailbox || ':' || e.uid FROM expunged e JOIN tally t ON t.mailbox = e.mailbox WHERE e.modseq < t.forgotten
+      UNION ALL SELECT mailbox || '' FROM tally WHERE forgotten > modseq`,
+  },
+  {
     says: 'the change number a message came with never falls as uids rise',
     query: `SELECT mailbox || ':' || uid FROM (SELECT mailbox, uid, created_modseq, lag(created_modseq)
       OVER (PARTITION BY mailbox ORDER BY uid) AS before FROM message) WHERE before > created_modseq`,

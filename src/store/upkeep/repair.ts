@@ -62,7 +62,8 @@ const counters: readonly Step[] = [
   {
     what: 'counters of folders',
     statements: [
-      `INSERT INTO tally (mailbox, uid_next, modseq, total, unseen, size) SELECT num, 1, modseq, 0, 0, 0 FROM mailbox
+      // What it had forgotten is not known: all up to where it stood.
+      `INSERT INTO tally (mailbox, uid_next, modseq, total, unseen, size, forgotten) SELECT num, 1, modseq, 0, 0, 0, modseq FROM mailbox
           WHERE num NOT IN (SELECT mailbox FROM tally)`,
       `UPDATE tally SET total = c.total, unseen = c.unseen, size = c.size FROM (${counts}) c
           WHERE c.mailbox = tally.mailbox

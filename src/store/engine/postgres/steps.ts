@@ -11,7 +11,13 @@ import { postgresWords } from './words.ts'
 import { heldByOthers } from './writer/hold.ts'
 
 /** By number. A step that changes rows alone has the same text for both engines. */
-export const steps: ReadonlyMap<number, string> = new Map([[36, relearnedByPlace]])
+export const steps: ReadonlyMap<number, string> = new Map([
+  [36, relearnedByPlace],
+  [
+    37,
+    'ALTER TABLE tally ADD COLUMN forgotten bigint NOT NULL DEFAULT 0; ALTER TABLE tally ALTER forgotten DROP DEFAULT',
+  ],
+])
 
 /** Before this schema nobody had a database behind an address. */
 export const oldest = 35
