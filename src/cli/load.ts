@@ -95,6 +95,17 @@ export class Load {
     if (this.#items.length >= transfer.batchMessages || this.#filled >= transfer.batchBytes) await this.#flush()
   }
 
+  /** Runs what adds messages. Those it added are stored also where it breaks off. @throws what broke it off, or ended a call */
+  async during(adding: () => Promise<void>): Promise<void> {
+    try {
+      await adding()
+    } catch (error) {
+      await this.end().catch(() => {})
+      throw error
+    }
+    await this.end()
+  }
+
   /** Resolves when everything is stored. @throws what ended a call */
   async end(): Promise<void> {
     await this.#flush()

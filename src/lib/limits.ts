@@ -1409,6 +1409,8 @@ export const limits = {
     /** Folders of an account elsewhere that are fetched, and how long its server may be silent. */
     foldersMax: 10_000,
     sourceIdleMs: 2 * minute,
+    /** Messages, one after the other, over each of which its connection ends twice: then it is not they. */
+    endingsMax: 5,
     /** A line of its: the numbers of two million messages. */
     sourceLineBytesMax: 16 * mib,
     /** How long one of its answers may take, a large message over a slow line, and its goodbye. */

@@ -5,8 +5,14 @@
 import { Command } from 'commander'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { imapFlow } from '#lib/process/lazy.ts'
-import { ImapSource, type SourceFolder, sourceName } from '#mail/exchange/imap-source.ts'
+import {
+  ImapSource,
+  type SourceClient,
+  type SourceFolder,
+  sourceClient,
+  sourceName,
+  type Withheld,
+} from '#mail/exchange/imap-source.ts'
 import { type OutwardFailure, outwardFailure } from '#net/outward/outward.ts'
 import { type ImportCounters, Load, newCounters } from '../load.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
@@ -48,27 +54,14 @@ async function importImap(identifier: string, options: Options): Promise<void> {
   try {
     const user = await accountId(to, identifier)
     const { host, login } = options
-    const secure = options.port === '993'
-    const client = new (imapFlow().ImapFlow)({
-      ...{ host, port: Number(options.port), secure, logger: false },
-      ...(!secure && options.insecure !== true && { doSTARTTLS: true }),
-      ...{ disableAutoIdle: true, socketTimeout: limits.transfer.sourceIdleMs },
-      ...{ maxLiteralSize: messageBytesMax, maxResponseSize: 2 * messageBytesMax },
-      tls: { rejectUnauthorized: options.insecure !== true },
-      ...{ connectionTimeout: limits.outward.connectMs, greetingTimeout: limits.outward.connectMs },
-      auth: { user: login, pass: readSecret(options.passwordFile) },
-    })
-    const source = new ImapSource(client, messageBytesMax)
-    await client.connect().catch(error => {
-      client.close()
-      throw notOpened(error, options)
-    })
+    const pass = readSecret(options.passwordFile)
+    const source = await ImapSource.from(() => connected(options, pass), messageBytesMax)
     try {
       for (const folder of await source.folders()) {
         await importFolder({ to, user, source, counters, progress, account: { host, login } }, folder)
       }
     } catch (error) {
-      if (error instanceof Fault || client.usable) throw error
+      if (error instanceof Fault || source.usable) throw error
       const text = `${options.host} ended the connection: run this again, it goes on where it was`
       throw new Fault('SourceUnreachable', { text, cause: error })
     } finally {
@@ -82,6 +75,24 @@ async function importImap(identifier: string, options: Options): Promise<void> {
   } finally {
     await to.close()
   }
+}
+
+/** A connection to the other server that is logged in. @throws Fault SourceRefused, SourceUnreachable */
+async function connected(options: Options, pass: string): Promise<SourceClient> {
+  const { host, port, login: user, insecure = false } = options
+  const secure = port === '993'
+  const client = sourceClient(
+    {
+      ...{ host, port: Number(port), secure, ...(!secure && !insecure && { doSTARTTLS: true }) },
+      ...{ tls: { rejectUnauthorized: !insecure }, auth: { user, pass } },
+    },
+    messageBytesMax,
+  )
+  await client.connect().catch(error => {
+    client.close()
+    throw notOpened(error, options)
+  })
+  return client
 }
 
 /** What a connection that could not be opened means, and what to do. */
@@ -117,8 +128,8 @@ async function importFolder(
 ): Promise<void> {
   const { path, remote, specialUse, subscribed } = folder
   if (path === null) {
-    counters.skipped += 1
-    return progress.note(`${remote}: no folder can be called so, passed over`)
+    counters.failed += 1
+    return progress.note(`${remote}: no folder can be called so, and its mail stays there`)
   }
   const opened = await source.select(folder)
   if (opened === null) {
@@ -132,38 +143,32 @@ async function importFolder(
   const prefix = `${validity}:`
   progress.expect(uids.length)
   const load = new Load(to, { user, mailbox, source: name }, counters, progress)
-  for (let at = 0; at < uids.length; at += limits.transfer.keysMax) {
-    const keys = uids.slice(at, at + limits.transfer.keysMax).map(uid => `${prefix}${uid}`)
-    const missing = await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, {
-      ...{ mailbox, source: name, keys },
-    })
-    counters.known += keys.length - missing.keys.length
-    progress.add(keys.length - missing.keys.length)
-    for (const key of missing.keys)
-      await fetchOne(source, key.slice(prefix.length), key, path, load, { counters, progress })
-  }
-  await load.end()
+  await load.during(async () => {
+    for (let at = 0; at < uids.length; at += limits.transfer.keysMax) {
+      const keys = uids.slice(at, at + limits.transfer.keysMax).map(uid => `${prefix}${uid}`)
+      const form = { mailbox, source: name, keys }
+      const missing = await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, form)
+      counters.known += keys.length - missing.keys.length
+      progress.add(keys.length - missing.keys.length)
+      for (const key of missing.keys) {
+        const uid = key.slice(prefix.length)
+        const message = await source.message(Number(uid))
+        if (typeof message !== 'string')
+          await load.add({ key, name: `${path} ${uid}`, size: message.content.length, ...message })
+        else {
+          const [count, what] = withheld[message]
+          counters[count] += 1
+          progress.note(`${path} ${uid}: ${what}`)
+          progress.add(1)
+        }
+      }
+    }
+  })
 }
 
-async function fetchOne(
-  source: ImapSource,
-  uid: string,
-  key: string,
-  path: string,
-  load: Load,
-  { counters, progress }: { counters: ImportCounters; progress: Progress },
-): Promise<void> {
-  const told = (count: 'skipped' | 'failed', what: string) => {
-    counters[count] += 1
-    progress.note(`${path} ${uid}: ${what}`)
-    progress.add(1)
-  }
-  try {
-    const message = await source.message(Number(uid))
-    if (message === null) told('skipped', 'is empty or has gone, passed over')
-    else await load.add({ key, name: `${path} ${uid}`, size: message.content.length, ...message })
-  } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'MessageTooLarge') throw error
-    told('failed', 'is larger than a message may be')
-  }
+/** How a message that is not had is counted, and what is said of it. */
+const withheld: Readonly<Record<Withheld, readonly [count: 'skipped' | 'failed', what: string]>> = {
+  gone: ['skipped', 'is empty or has gone, passed over'],
+  large: ['failed', 'is larger than a message may be'],
+  refused: ['failed', 'the other server does not hand it over'],
 }

@@ -77,29 +77,32 @@ async function moveAll({ to, user, mailbox, counters, progress }: Place, file: s
   const handle = await openMbox(file)
   const { size } = await handle.stat()
   const chunks = handle.createReadStream({ highWaterMark: limits.body.chunkBytes })
-  for await (const read of readMbox(chunks, limits.body.messageBytesMax)) {
-    number += 1
-    // How many there are is known at the end; until then, how many there would be if all were like those so far.
-    if (number >= expected || number % 1000 === 0)
-      expect(Math.max(number, Math.round((number * size) / Math.max(1, chunks.bytesRead))))
-    const name = `${file} (message ${number})`
-    if (read.message !== null && isFolderData(read.message)) {
-      counters.skipped += 1
+  await load.during(async () => {
+    for await (const read of readMbox(chunks, limits.body.messageBytesMax)) {
+      number += 1
+      // How many there are is known at the end; until then, how many there would be if all were like those so far.
+      if (number >= expected || number % 1000 === 0)
+        expect(Math.max(number, Math.round((number * size) / Math.max(1, chunks.bytesRead))))
+      const name = `${file} (message ${number})`
+      const why = read.message === null ? 'large' : noMail(read.message)
+      if (read.message !== null && why === undefined) {
+        await load.add(itemOf(read, read.message, name, keys.of(mailbox, read.message)))
+        continue
+      }
+      counters[why === 'large' ? 'failed' : 'skipped'] += 1
+      if (why === 'large') progress.note(`${name}: is larger than a message may be`)
+      if (why === 'empty') progress.note(`${name}: is empty, passed over`)
       progress.add(1)
-      continue
     }
-    if (read.message === null || read.message.length === 0) {
-      const tooLarge = read.message === null
-      counters[tooLarge ? 'failed' : 'skipped'] += 1
-      progress.note(`${name}: ${tooLarge ? 'is larger than a message may be' : 'is empty, passed over'}`)
-      progress.add(1)
-      continue
-    }
-    await load.add(itemOf(read, read.message, name, keys.of(mailbox, read.message)))
-  }
-  if (number === 0) throw new Fault('InputValidationError', { text: `${file} is no mbox: it has no From line` })
-  expect(number)
-  await load.end()
+    if (number === 0) throw new Fault('InputValidationError', { text: `${file} is no mbox: it has no From line` })
+    expect(number)
+  })
+}
+
+/** Why what is between two From lines is no message; undefined where it is one. */
+function noMail(message: Buffer): 'empty' | 'data' | undefined {
+  if (message.length === 0) return 'empty'
+  return isFolderData(message) ? 'data' : undefined
 }
 
 /** Flags are in Status and X-Status, as mail programs wrote them. */

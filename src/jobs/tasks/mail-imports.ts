@@ -8,7 +8,7 @@ import type { Importer } from '#actors/admin/import.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { SecretBox } from '#lib/secret/secret-box.ts'
-import { type ImapAccount, type SourceFolder, sourceName } from '#mail/exchange/imap-source.ts'
+import { type ImapAccount, type SourceFolder, type SourceMessage, sourceName } from '#mail/exchange/imap-source.ts'
 import type { Outward } from '#net/outward/outward.ts'
 import type { Task } from '#store/accounts/task.ts'
 import { MailSource } from './mail-source.ts'
@@ -76,7 +76,7 @@ class MailImport {
     this.#counts.folder = (path ?? folder.remote).slice(0, shownLengthMax)
     await this.#note(true)
     if (path === null) {
-      this.#counts.skipped += 1
+      this.#counts.failed += 1
       return
     }
     const { importer } = this.#deps
@@ -103,19 +103,24 @@ class MailImport {
 
   async #message(source: MailSource, at: { mailbox: string; source: string; key: string }): Promise<void> {
     const counts = this.#counts
-    try {
-      const message = await source.message(Number(at.key.slice(at.key.indexOf(':') + 1)))
-      if (message === null) counts.skipped += 1
-      else {
-        const { content, ...about } = message
-        const received = await this.#deps.importer.receive([content], this.#deps.config.mail.maxSize)
-        counts[await this.#deps.importer.store(this.#user, { ...at, ...about, limited: true }, received)] += 1
-      }
-    } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'MessageTooLarge') throw error
-      counts.failed += 1
-    }
+    const message = await source.message(Number(at.key.slice(at.key.indexOf(':') + 1)))
+    if (typeof message === 'string') counts[message === 'gone' ? 'skipped' : 'failed'] += 1
+    else counts[await this.#stored(message, at)] += 1
     await this.#note()
+  }
+
+  async #stored(
+    { content, ...about }: SourceMessage,
+    at: { mailbox: string; source: string; key: string },
+  ): Promise<'imported' | 'known' | 'failed'> {
+    const { importer, config } = this.#deps
+    try {
+      const received = await importer.receive([content], config.mail.maxSize)
+      return await importer.store(this.#user, { ...at, ...about, limited: true }, received)
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'MessageTooLarge') return 'failed'
+      throw error
+    }
   }
 
   /** Says how far it is, now and then. */

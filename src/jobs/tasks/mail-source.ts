@@ -9,7 +9,7 @@ import { within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { Thread } from '#lib/process/thread.ts'
-import type { ImapAccount, SourceFolder, SourceMessage } from '#mail/exchange/imap-source.ts'
+import type { ImapAccount, SourceFolder, SourceMessage, Withheld } from '#mail/exchange/imap-source.ts'
 import { type Outward, type OutwardFailure, outwardFailure } from '#net/outward/outward.ts'
 
 export interface SourceOptions {
@@ -60,10 +60,10 @@ export class MailSource {
     return this.#ask('select', folder)
   }
 
-  /** A message of the folder that is open; null where it is empty or gone. @throws Fault MessageTooLarge */
-  async message(uid: number): Promise<SourceMessage | null> {
-    const message = await this.#ask<SourceMessage | null>('message', uid)
-    if (message === null) return null
+  /** A message of the folder that is open, or why there is none, as `ImapSource.message`. */
+  async message(uid: number): Promise<SourceMessage | Withheld> {
+    const message = await this.#ask<SourceMessage | Withheld>('message', uid)
+    if (typeof message === 'string') return message
     const { buffer, byteOffset, byteLength } = message.content
     return { ...message, content: Buffer.from(buffer, byteOffset, byteLength) }
   }

@@ -2,7 +2,8 @@
 //
 // A piece of what the other server sends is bounded, how many pieces it sends is not, nor what it costs to read them: in a service it
 // is read on a thread of its own (workers/mail-source.ts). Nothing it says gets into a text or a log, and neither does the password.
-// Nothing is changed there.
+// Nothing is changed there. A message that it refuses, or that a connection ends over, stands in the way of no other: the connection is
+// opened anew behind it.
 
 import { createHash } from 'node:crypto'
 import { Fault } from '#lib/fault.ts'
@@ -44,42 +45,46 @@ export interface SourceMessage {
   readonly idate: number | null
 }
 
-type Client = InstanceType<ReturnType<typeof imapFlow>['ImapFlow']>
+/** Why a message is not had: `gone` or empty there, `large` beyond what is taken, or one that the other server does not hand over. */
+export type Withheld = 'gone' | 'large' | 'refused'
+
+export type SourceClient = InstanceType<ReturnType<typeof imapFlow>['ImapFlow']>
 
 const uses = ['\\Sent', '\\Trash', '\\Drafts', '\\Junk', '\\Archive']
 const { transfer } = limits
 
 export class ImapSource {
-  readonly #client: Client
+  readonly #connect: () => Promise<SourceClient>
   readonly #messageBytesMax: number
+  #client: SourceClient
+  /** The folder that is open. */
+  #open: { readonly remote: string; readonly validity: string } | undefined
+  /** Messages, one after the other, that a connection ended over. */
+  #endings = 0
 
-  /** @param client of an account that may be logged in to */
-  constructor(client: Client, messageBytesMax: number) {
+  private constructor(connect: () => Promise<SourceClient>, client: SourceClient, messageBytesMax: number) {
+    this.#connect = connect
     this.#client = client
     this.#messageBytesMax = messageBytesMax
-    // Also said by what is under way, which then fails.
-    client.on('error', () => {})
-    // What went there is nobody's to hear of: of a range of millions, in one short line, each number would be told.
-    Object.assign(client, { untaggedVanished: async () => {} })
+  }
+
+  /** @param connect makes a connection that is logged in, also later in the place of one that ended */
+  static async from(connect: () => Promise<SourceClient>, messageBytesMax: number): Promise<ImapSource> {
+    return new ImapSource(connect, await connect(), messageBytesMax)
   }
 
   /** Connects and logs in. @throws Fault SourceRefused; else what the client failed with */
-  static async open(
+  static open(
     address: string,
     account: ImapAccount,
     { messageBytesMax }: { readonly messageBytesMax: number },
   ): Promise<ImapSource> {
-    const client = clientOf(address, account, messageBytesMax)
-    const source = new ImapSource(client, messageBytesMax)
-    try {
-      await client.connect()
-      return source
-    } catch (error) {
-      client.close()
-      throw (error as { authenticationFailed?: boolean }).authenticationFailed === true
-        ? new Fault('SourceRefused')
-        : error
-    }
+    return ImapSource.from(() => connected(address, account, messageBytesMax), messageBytesMax)
+  }
+
+  /** Whether the connection is there. */
+  get usable(): boolean {
+    return this.#client.usable
   }
 
   async folders(): Promise<SourceFolder[]> {
@@ -107,9 +112,12 @@ export class ImapSource {
    * @returns null where the other server refuses
    */
   async select(folder: SourceFolder): Promise<{ validity: string; uids: number[] } | null> {
+    // The last message of the folder before may have ended it.
+    if (!this.#client.usable) this.#client = await this.#connect()
     try {
       const opened = await this.#client.mailboxOpen(folder.remote, { readOnly: true })
       const validity = String(opened.uidValidity)
+      this.#open = { remote: folder.remote, validity }
       if (opened.exists === 0) return { validity, uids: [] }
       const uids = await this.#client.search({ all: true }, { uid: true })
       return Array.isArray(uids) ? { validity, uids } : null
@@ -119,24 +127,64 @@ export class ImapSource {
     }
   }
 
-  /** A message of the folder that is open; null where it is empty or gone. @throws Fault MessageTooLarge */
-  async message(uid: number): Promise<SourceMessage | null> {
-    const told = await this.#client.fetchOne(
-      String(uid),
-      { size: true, flags: true, internalDate: true },
-      { uid: true },
-    )
-    if (told === false || told === undefined) return null
-    if ((told.size ?? 0) > this.#messageBytesMax) throw new Fault('MessageTooLarge')
+  /**
+   * A message of the folder that is open, or why there is none. What a connection ends over is asked for once more on another
+   * one; where that ends, too, the other server cannot hand it over.
+   *
+   * @throws Fault SourceUnreachable, SourceRefused, or what the client failed with, where there is no other connection; what ended it where one
+   *   message after the other does
+   */
+  async message(uid: number): Promise<SourceMessage | Withheld> {
+    for (let again = false; ; again = true) {
+      if (!this.#client.usable) await this.#reopen()
+      try {
+        const message = await this.#fetch(uid)
+        this.#endings = 0
+        return message
+      } catch (error) {
+        if (this.#client.usable && isRefusal(error)) return 'refused'
+        if (this.#client.usable) throw error
+        if (!again) continue
+        this.#endings += 1
+        if (this.#endings >= transfer.endingsMax) throw error
+        return 'refused'
+      }
+    }
+  }
+
+  async #fetch(uid: number): Promise<SourceMessage | Withheld> {
+    const about = { size: true, flags: true, internalDate: true }
+    const told = await this.#client.fetchOne(String(uid), about, { uid: true })
+    if (told === false || told === undefined) return 'gone'
+    const { size = 0 } = told
+    if (size > this.#messageBytesMax) return 'large'
     const brought = await this.#client.fetchOne(String(uid), { source: true }, { uid: true })
-    if (brought === false || brought?.source === undefined || brought.source.length === 0) return null
+    const source = brought === false ? undefined : brought?.source
+    // In the place of a text there may be NIL.
+    if (!Buffer.isBuffer(source) || source.length === 0) return size > 0 ? 'refused' : 'gone'
     const flags = parseFlags([...(told.flags ?? [])].filter(name => name.startsWith('\\') || isKeyword(name)))
     const idate = told.internalDate === undefined ? Number.NaN : new Date(told.internalDate).getTime()
     return {
-      content: mendPlain(brought.source),
+      content: mendPlain(source),
       ...{ flags: flags?.bits ?? 0, keywords: flags?.keywords ?? [] },
       idate: Number.isFinite(idate) ? idate : null,
     }
+  }
+
+  /** Another connection in the place of one that ended, at the folder where that was. */
+  async #reopen(): Promise<void> {
+    this.#client = await this.#connect()
+    if (this.#open === undefined) return
+    const { remote, validity } = this.#open
+    const opened = await this.#client.mailboxOpen(remote, { readOnly: true }).catch(error => {
+      if (isRefusal(error)) return undefined
+      throw error
+    })
+    // Other numbers stand for other messages: whoever asks again asks for those.
+    if (opened !== undefined && String(opened.uidValidity) === validity) return
+    throw new Fault('SourceUnreachable', {
+      text: 'The other server has another folder in the place of one that was open',
+    })
   }
 
   async close(): Promise<void> {
@@ -150,27 +198,44 @@ function isRefusal(error: unknown): boolean {
   return responseStatus === 'NO' || responseStatus === 'BAD'
 }
 
-function clientOf(address: string, account: ImapAccount, messageBytesMax: number): Client {
+/** A connection that is logged in. @throws Fault SourceRefused; else what the client failed with */
+async function connected(address: string, account: ImapAccount, messageBytesMax: number): Promise<SourceClient> {
   const { host, port, security, login, password } = account
-  return new (imapFlow().ImapFlow)({
-    ...{
-      host: address,
-      port,
-      ...(address !== bare(host) && { servername: host }),
+  const client = sourceClient(
+    {
+      ...{ host: address, port, ...(address !== bare(host) && { servername: host }) },
       secure: security === 'tls',
-      logger: false,
+      ...(security !== 'tls' && { doSTARTTLS: security === 'starttls' }),
+      auth: { user: login, pass: password },
     },
-    ...(security !== 'tls' && { doSTARTTLS: security === 'starttls' }),
-    ...{
-      disableAutoIdle: true,
-      connectionTimeout: limits.outward.connectMs,
-      greetingTimeout: limits.outward.connectMs,
-    },
-    socketTimeout: transfer.sourceIdleMs,
+    messageBytesMax,
+  )
+  try {
+    await client.connect()
+    return client
+  } catch (error) {
+    client.close()
+    throw (error as { authenticationFailed?: boolean }).authenticationFailed === true
+      ? new Fault('SourceRefused')
+      : error
+  }
+}
+
+type ClientOptions = ConstructorParameters<ReturnType<typeof imapFlow>['ImapFlow']>[0]
+
+/** A client for reading that is not connected yet, with the bounds of what the other server may send and take. */
+export function sourceClient(options: ClientOptions, messageBytesMax: number): SourceClient {
+  const client = new (imapFlow().ImapFlow)({
+    ...{ logger: false, disableAutoIdle: true, socketTimeout: transfer.sourceIdleMs },
+    ...{ connectionTimeout: limits.outward.connectMs, greetingTimeout: limits.outward.connectMs },
     ...{ maxLineLength: transfer.sourceLineBytesMax, maxLiteralSize: messageBytesMax },
     maxResponseSize: 2 * messageBytesMax,
-    auth: { user: login, pass: password },
+    ...options,
   })
+  // Also said by what is under way, which then fails.
+  client.on('error', () => {})
+  // What went there is nobody's to hear of: of a range of millions, in one short line, each number would be told.
+  return Object.assign(client, { untaggedVanished: async () => {} })
 }
 
 function bare(host: string): string {

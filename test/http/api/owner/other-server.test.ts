@@ -34,6 +34,19 @@ const there: Record<string, Folders> = {
   liar: { INBOX: { beside: '* VANISHED 1:16777216\r\n'.repeat(200) } },
 }
 
+/** Subjects of messages that the other server has and does not hand over, and what it does when it is asked. */
+const withheld: Record<string, 'NO' | 'NIL' | 'end'> = { damaged: 'NO', bodiless: 'NIL', fatal: 'end', deadly: 'end' }
+
+/** An account there with such messages among others, and with a folder whose name cannot be one here. */
+const troubled: Folders = {
+  INBOX: ['trouble one', 'damaged', 'bodiless', 'trouble two', 'fatal', 'trouble three'],
+  'No//where': ['homeless'],
+  Work: ['deadly', 'trouble last'],
+}
+
+/** One that ends the connection over everything. */
+const hopeless: Folders = { INBOX: ['hope', ...Array.from({ length: 9 }, () => 'fatal'), 'despair'] }
+
 let server: Server
 let port = 0
 
@@ -55,7 +68,7 @@ beforeAll(async () => {
         const opened = folders[folder]
         const subjects = Array.isArray(opened) ? (opened as string[]) : []
         if (/^LOGIN/i.test(text)) {
-          folders = there[/^LOGIN "?(\w+)/i.exec(text)?.[1] ?? ''] ?? {}
+          folders = { ...there, troubled, hopeless }[/^LOGIN "?(\w+)/i.exec(text)?.[1] ?? ''] ?? {}
           say(`${tag} OK in`)
         } else if (/^(LIST|LSUB)/i.test(text)) {
           const names = / ""$/.test(text) ? ['* LIST (\\Noselect) "/" ""'] : []
@@ -78,8 +91,12 @@ beforeAll(async () => {
           const uid = Number(/^UID FETCH (\d+)/i.exec(text)?.[1])
           const message = `Subject: ${subjects[uid - 1]}\r\n\r\nx\r\n`
           const about = `UID ${uid} FLAGS () RFC822.SIZE ${message.length} INTERNALDATE "01-Jan-2020 00:00:00 +0000"`
-          const body = /BODY/i.test(text) ? ` BODY[] {${message.length}}\r\n${message}` : ''
-          say(`* ${uid} FETCH (${about}${body})`, `${tag} OK fetched`)
+          const trouble = /BODY/i.test(text) ? withheld[subjects[uid - 1] ?? ''] : undefined
+          const whole = trouble === 'NIL' ? 'NIL' : `{${message.length}}\r\n${message}`
+          const body = /BODY/i.test(text) ? ` BODY[] ${whole}` : ''
+          if (trouble === 'end') socket.end(`* ${uid} FETCH (UID ${uid} BODY[] {${message.length}}\r\nSubj`)
+          else if (trouble === 'NO') say(`${tag} NO [SERVERBUG] this one is damaged`)
+          else say(`* ${uid} FETCH (${about}${body})`, `${tag} OK fetched`)
         } else if (/^LOGOUT/i.test(text)) {
           say('* BYE', `${tag} OK out`)
           socket.end()
@@ -98,6 +115,14 @@ const form = (login: string) => ({ host: '127.0.0.1', port, security: 'none', lo
 
 async function fetched(to: Account, login: string): Promise<Body> {
   return await to.done((await to.call('POST', '/import/imap', form(login))).body.task)
+}
+
+/** The same from the command line. */
+async function run(to: string, login: string): ReturnType<typeof runTeal> {
+  const password = join(service.teal.config.dataDir, 'password')
+  writeFileSync(password, 'x')
+  const from = ['--host', '127.0.0.1', '--port', String(port), '--login', login, '--password-file', password]
+  return await runTeal(['import-imap', to, ...from, '--insecure', '--json'], environmentOf(service.teal.config))
 }
 
 /** Subjects of all of an account, sorted. */
@@ -130,17 +155,42 @@ test('a server that tells of billions of numbers in a few lines holds nobody up'
 
 test('the same from the command line, which names what it was refused', async () => {
   const to = await account(service, 'operated')
-  const words = ['import-imap', 'operated', '--host', '127.0.0.1', '--port', String(port), '--insecure', '--json']
-  const env = environmentOf(service.teal.config)
-  const password = join(service.teal.config.dataDir, 'password')
-  writeFileSync(password, 'x')
-  const run = (login: string) => runTeal([...words, '--login', login, '--password-file', password], env)
-  const first = await run('alice')
+  const first = await run('operated', 'alice')
   expect(JSON.parse(first.out)).toMatchObject({ imported: 5, known: 0, failed: 2 })
   expect(first.code).toBe(3)
   expect(first.err).toMatch(/Closed/)
   expect(first.err).toMatch(/Busy/)
-  expect(JSON.parse((await run('sales')).out)).toMatchObject({ imported: 2, known: 0 })
+  expect(JSON.parse((await run('operated', 'sales')).out)).toMatchObject({ imported: 2, known: 0 })
   expect(await subjects(to)).toEqual(all.toSorted())
-  expect(JSON.parse((await run('alice')).out)).toMatchObject({ imported: 0, known: 5 })
+  expect(JSON.parse((await run('operated', 'alice')).out)).toMatchObject({ imported: 0, known: 5 })
+})
+
+const whole = ['trouble last', 'trouble one', 'trouble three', 'trouble two']
+
+test('what the other server refuses, has no text of, or ends the connection over is counted, and the rest arrives', async () => {
+  const to = await account(service, 'troubled')
+  const result = { imported: 4, known: 0, skipped: 0, failed: 5 }
+  expect(await fetched(to, 'troubled')).toMatchObject({ state: 'done', result })
+  expect(await subjects(to)).toEqual(whole)
+  expect(await fetched(to, 'troubled')).toMatchObject({ result: { imported: 0, known: 4, failed: 5 } })
+})
+
+test('the same from the command line, which names each of them', async () => {
+  const to = await account(service, 'named')
+  const first = await run('named', 'troubled')
+  expect(first.code).toBe(3)
+  expect(JSON.parse(first.out)).toMatchObject({ imported: 4, known: 0, skipped: 0, failed: 5 })
+  for (const name of ['INBOX 2: ', 'INBOX 3: ', 'INBOX 5: ', 'Work 1: ', 'No//where: '])
+    expect(first.err).toContain(name)
+  expect(await subjects(to)).toEqual(whole)
+})
+
+test('where it ends every connection, what was fetched before is there', async () => {
+  const to = await account(service, 'hoping')
+  const { code, err } = await run('hoping', 'hopeless')
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: expect.stringContaining('127.0.0.1 ended the connection: run this again, it goes on where it was'),
+  })
+  expect(await subjects(to)).toEqual(['hope'])
 })
