@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { startTeal } from '#service'
 import { Writing } from '#store/engine/postgres/writer/writing.ts'
+import { accessTo } from '../running.ts'
 import { loadStore } from './both.ts'
 import { makeDatabase, urlIn } from './cluster.ts'
 import { unit } from './rows.ts'
@@ -128,6 +130,47 @@ test('a batch that waits for another writer, as that one does for it, is written
   expect(rows.map(({ value }) => Number(value))).toEqual([3, 3])
   await other.end()
   await watch.end()
+  await writing.close()
+})
+
+test('values are what they are, and writers wait for each other, whatever the database is set to', async () => {
+  const other = new pg.Client(url)
+  await other.connect()
+  const settings = {
+    bytea_output: 'escape',
+    quote_all_identifiers: 'on',
+    extra_float_digits: '-15',
+    lock_timeout: '1ms',
+    default_transaction_isolation: 'serializable',
+  }
+  for (const [name, value] of Object.entries(settings)) {
+    await other.query(`ALTER DATABASE ${other.database} SET ${name} = '${value}'`)
+  }
+  const teal = await startTeal({ store: { url } }, { strict: true })
+  const access = accessTo(() => teal)
+  const user = await access.user('anna')
+  const box = (await access.call('POST', `/users/${user}/mailboxes`, { path: 'Box', retention: 123_456_789 })).body.id
+  const text = 'größe \\x '.repeat(50)
+  const form = { from: { address: 'x@y.example' }, subject: 'ä', text }
+  const { body } = await access.call('POST', `/users/${user}/mailboxes/${box}/messages`, form)
+  const message = await access.call('GET', `/users/${user}/mailboxes/${box}/messages/${body.message.id}`)
+  expect(message.body).toMatchObject({ subject: 'ä', text: expect.stringContaining(text.trim()) as string })
+  expect((await access.call('GET', `/users/${user}/mailboxes/${box}`)).body.retention).toBe(123_456_789)
+  await access.indexed()
+  expect((await access.call('GET', `/users/${user}/search?q=größe`)).body.total).toBe(1)
+  expect(await teal.check()).toEqual([])
+  await teal.close()
+  const { writing } = await Writing.open({ url }, true)
+  await writing.commit([fact('mine')])
+  await other.query("BEGIN ISOLATION LEVEL READ COMMITTED; UPDATE meta SET value = 2 WHERE key = 'mine'")
+  const written = writing.commit([fact('mine', 3)])
+  const watch = new pg.Client(url)
+  await watch.connect()
+  await expect.poll(async () => (await watch.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount).toBe(1)
+  await other.query('COMMIT')
+  expect(await written).toMatchObject({ broken: null, failures: [] })
+  await watch.end()
+  await other.end()
   await writing.close()
 })
 

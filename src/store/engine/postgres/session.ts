@@ -30,8 +30,13 @@ export interface SessionOptions {
   readonly onEnd?: () => void
 }
 
-/** Not what the database says, which may be anything. */
-const plain = { standard_conforming_strings: 'on', jit: 'off' }
+/** Not what the server, the database or the role says, which may be anything: how texts and values are written, what is found, who waits for whom. */
+const plain = {
+  ...{ standard_conforming_strings: 'on', bytea_output: 'hex', extra_float_digits: 1, quote_all_identifiers: 'off' },
+  ...{ array_nulls: 'on', transform_null_equals: 'off', gin_fuzzy_search_limit: 0 },
+  ...{ default_transaction_isolation: "'read committed'", lock_timeout: 0 },
+  jit: 'off',
+}
 
 /**
  * Texts of the store go from key to key by the indexes that stand beside
