@@ -2,9 +2,10 @@
 //
 // A small message is put together in memory, a large one is streamed; line ends are final before anything is signed. A
 // forwarded message loses its Bcc field, which its sender did not want to be seen. The signature is the domain's of From,
-// where From is known to be true: of what is written here, and of a forward of that.
+// where From is known to be true: of what is written here, and of a forward of that. What nobody else has signed has a header in ASCII and
+// no line that is too long, whatever it came with (RFC 6376 5.3); what somebody has is not touched.
 
-import { isAscii } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { limits } from '#lib/limits.ts'
 import { mailboxes, splitAddress } from '#mail/address/address.ts'
@@ -17,7 +18,9 @@ import { cutFields, fromField, mailboxField, rewriteHeader } from '#mail/header/
 import { topOf } from '#mail/header/trace.ts'
 import { wireHeader, wireLines } from '#mail/header/wire-form.ts'
 import { mailDate } from '#mail/made/dsn.ts'
-import { sevenBit } from '#mail/mime/seven-bit.ts'
+import { asciiHeader } from '#mail/wire/ascii-form.ts'
+import { sevenBit, shortLined } from '#mail/wire/seven-bit.ts'
+import { shortHeader } from '#mail/wire/short-lines.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { readDetail, type StoredDetail } from '#store/mailboxes/outlines.ts'
@@ -34,14 +37,29 @@ export interface OutgoingMessage {
   readonly size: number
   /** Whether it has bytes beyond ASCII (RFC 6152). */
   readonly eightBit: boolean
+  /** Its header is told to those alone who know of such (RFC 6531); `wanted` where there is another form of it. */
+  readonly utf8: 'wanted' | 'needed' | undefined
   readonly header: Header
   /** All of it, with CRLF line ends. */
   bytes(): Buffer | NodeJS.ReadableStream
   stream(): AsyncIterable<Buffer>
   /** Its first bytes. */
   start(length: number): Promise<Buffer>
-  /** The same in ASCII alone, signed as that; as it is where it is too large to be written anew. */
+  /** The same with a header in ASCII, as far as it can be, signed as that. */
+  asciiTop(): Promise<OutgoingMessage>
+  /** The same in ASCII alone; its body as it is where it is too large to be written anew. */
   sevenBit(): Promise<OutgoingMessage>
+}
+
+/** What is written on top of, and signed. */
+interface Content {
+  /** The header with its empty line. */
+  readonly top: Buffer
+  readonly body: Buffer | (() => AsyncIterable<Buffer>)
+  /** Somebody else has signed it. */
+  readonly theirs: boolean
+  /** The header was brought into ASCII as far as it can be. */
+  readonly downgraded?: boolean
 }
 
 interface Opening {
@@ -76,20 +94,24 @@ export async function openOutgoing(
   const headerSize = detail?.headerSize ?? 0
   const lines = detail === undefined ? message.prefix : topOf(message.prefix, headerSize)
   const top = headerOf(message, lines, await opened.read(0, headerSize))
-  const whole = () => wireLines(joined(top, opened.stream(headerSize)))
+  const header = new Header(top)
+  const theirs = signing.some(key => header.has(key))
   const small = opened.size + top.length <= limits.body.wholeBytesMax
-  return sealed(message, new Header(top), small ? await collected(whole()) : whole, how)
+  const stream = () => wireLines(opened.stream(headerSize))
+  const kept = { top: theirs ? top : shortHeader(asciiHeader(top)), theirs }
+  if (!small) return sealed(message, header, { ...kept, body: stream }, how)
+  const whole = { ...kept, body: await collected(stream()) }
+  return sealed(message, header, theirs ? whole : { theirs, ...shortLined(whole) }, how)
 }
 
+/** Fields of those who have signed a message. */
+const signing = ['dkim-signature', 'arc-message-signature']
+
 /** A message with what is written on top of it when it leaves. */
-async function sealed(
-  message: Outbound,
-  header: Header,
-  content: Buffer | (() => AsyncIterable<Buffer>),
-  how: Opening,
-): Promise<OutgoingMessage> {
-  const inMemory = Buffer.isBuffer(content) ? content : null
-  const whole = Buffer.isBuffer(content) ? () => joined(content) : content
+async function sealed(message: Outbound, header: Header, content: Content, how: Opening): Promise<OutgoingMessage> {
+  const { top, body } = content
+  const inMemory = Buffer.isBuffer(body) ? Buffer.concat([top, body]) : null
+  const whole = Buffer.isBuffer(body) ? () => joined(top, [body]) : () => joined(top, body())
   const unsigned = { bytes: 0, eightBit: false }
   const counted = () => counting(whole(), unsigned)
   const domain = signingDomain(message, header)
@@ -101,19 +123,34 @@ async function sealed(
   const trace = Buffer.from(traceLine(message, how.hostname, how.now, how.mark) + seal + signature)
   const complete = inMemory === null ? null : Buffer.concat([trace, inMemory])
   const stream = () => (complete === null ? joined(trace, whole()) : joined(complete))
+  const asciiTop = (): Content =>
+    content.theirs ? content : { ...content, top: shortHeader(asciiHeader(top, true)), downgraded: true }
   const outgoing: OutgoingMessage = {
     size: trace.length + unsigned.bytes,
     eightBit: unsigned.eightBit,
+    utf8: utf8Of(message, content),
     header,
     bytes: () => complete ?? Readable.from(stream(), { objectMode: false }),
     stream,
     start: length => firstBytes(stream(), length),
+    asciiTop: () => sealed(message, header, asciiTop(), how),
     sevenBit: async () => {
-      if (inMemory === null) return { ...outgoing, eightBit: false }
-      return { ...(await sealed(message, header, sevenBit(inMemory), how)), eightBit: false }
+      const plain = asciiTop()
+      const form = Buffer.isBuffer(plain.body) ? { ...plain, ...sevenBit({ top: plain.top, body: plain.body }) } : plain
+      return { ...(await sealed(message, header, form, how)), eightBit: false }
     },
   }
   return outgoing
+}
+
+/**
+ * Whether a host has to know of a header beyond ASCII before it gets it (RFC 6531 3.2). What came without SMTPUTF8 and is signed goes on as it
+ * came, since old programs write such headers and hosts take them.
+ */
+function utf8Of({ prefix }: Outbound, { top, theirs, downgraded = false }: Content): OutgoingMessage['utf8'] {
+  if (isAscii(top) || !isUtf8(top)) return undefined
+  if (theirs) return /^Received:[^;]*\swith UTF8/m.test(prefix) ? 'needed' : undefined
+  return downgraded ? 'needed' : 'wanted'
 }
 
 /** The seal of a message that is sent on, where this service looked at it when it came. */

@@ -1,5 +1,5 @@
-// What cannot be said to a host, known from what it offers before anything is said: an address for which it has no words, and a
-// message that is larger than it takes. Refused here as it would refuse it, for good, so that nothing is tried for days, and no other
+// What cannot be said to a host, known from what it offers before anything is said: an address or a header for which it has no
+// words, and a message that is larger than it takes. Refused here as it would refuse it, for good, so that nothing is tried for days, and no other
 // recipient suffers for it.
 
 /** What a host offers in its EHLO. */
@@ -22,6 +22,7 @@ interface Envelope {
   readonly from: string
   readonly to: readonly string[]
   readonly size?: number
+  readonly utf8?: 'wanted' | 'needed' | undefined
 }
 
 /** The host can be told nothing of it. */
@@ -45,10 +46,14 @@ export function offersIn(reply: string): Offers {
 }
 
 /** Whom the host can be told of, and of whom it cannot. @throws Unsayable where that is nobody, or the message is not for it */
-export function sayable({ from, to, size = 0 }: Envelope, offers: Offers) {
+export function sayable({ from, to, size = 0, utf8 }: Envelope, offers: Offers) {
   const { sizeMax } = offers
   if (sizeMax > 0 && size > sizeMax) {
     throw new Unsayable(refusal(552, `5.3.4 The host takes ${sizeMax} bytes, and the message has ${size}`))
+  }
+  // RFC 6531 3.2.
+  if (utf8 === 'needed' && !offers.utf8) {
+    throw new Unsayable(refusal(550, '5.6.7 The host takes headers in ASCII alone, and the message has another one'))
   }
   const sender = refusedAddress(from, offers, '5.1.7')
   if (sender !== undefined) throw new Unsayable(sender)
@@ -74,4 +79,23 @@ function refusedAddress(address: string, { utf8 }: Offers, odd: string): Refusal
 
 function refusal(responseCode: number, text: string): Refusal {
   return { responseCode, response: `${responseCode} ${text}` }
+}
+
+/** Part of the library that it keeps to itself. */
+interface Speaking {
+  _sendCommand(line: string, ...more: unknown[]): void
+}
+
+/** Says SMTPUTF8 of messages whose header wants it (RFC 6531 3.4); the library does so of addresses alone. */
+export function headerUtf8(connection: object): (wanted: boolean) => void {
+  const speaking = connection as Speaking
+  const say = speaking._sendCommand.bind(connection)
+  let wants = false
+  speaking._sendCommand = (line, ...more) => {
+    const lacks = wants && line.startsWith('MAIL FROM:') && !/ SMTPUTF8\b/.test(line)
+    say(lacks ? `${line} SMTPUTF8` : line, ...more)
+  }
+  return wanted => {
+    wants = wanted
+  }
 }

@@ -70,7 +70,11 @@ export class RelaySessions {
       } catch (error) {
         // The other side may have closed while nobody used it; an answer says otherwise, and a message that was sent may have arrived.
         const dead =
-          error instanceof MailFailed && error.status === null && !error.unfit && !error.asciiOnly && !error.doubtful
+          error instanceof MailFailed &&
+          error.status === null &&
+          !error.unfit &&
+          error.lacks === undefined &&
+          !error.doubtful
         if (!dead || signal.aborted) throw error
       }
     }

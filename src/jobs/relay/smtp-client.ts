@@ -11,7 +11,7 @@ import { smtpConnection } from '#lib/process/lazy.ts'
 import { type Outward, type OutwardFailure, outwardFailure, type Socket } from '#net/outward/outward.ts'
 import { proveChain, type TlsaRecord } from '#net/tls/dane.ts'
 import { certificateFlaw, shownChain, type TlsFlaw, tlsFlawOf } from '#net/tls/peer.ts'
-import { type Offers, offersIn, sayable } from './sayable.ts'
+import { headerUtf8, type Offers, offersIn, sayable } from './sayable.ts'
 
 export interface MailRoute {
   /** Name or literal address; also the name a certificate must have. */
@@ -78,6 +78,8 @@ export interface MailEnvelope {
   readonly size?: number
   /** The message has bytes beyond ASCII, and goes to hosts that take such (RFC 6152). */
   readonly eightBit?: boolean
+  /** Its header is for hosts that know SMTPUTF8 (RFC 6531); where that is `wanted` there is another form, else it goes nowhere else. */
+  readonly utf8?: 'wanted' | 'needed' | undefined
   /** What its sender wants to hear; left out where the server does not know of such (RFC 3461). */
   readonly dsn?: SMTPConnection.DSNOptions
   /** REQUIRETLS (RFC 8689): `offered` sends to a host that does not offer it, too, without. The route has to prove the host. */
@@ -113,8 +115,8 @@ export class MailFailed extends Error {
   readonly facts: SessionFacts
   /** All of the message was sent, and no answer came: it may have arrived (RFC 1047). */
   readonly doubtful: boolean
-  /** The host takes ASCII alone, and was told nothing yet. */
-  readonly asciiOnly: boolean
+  /** What the host does not offer and this form of the message wants; it was told nothing yet. */
+  readonly lacks: Lacking | undefined
   /** Whoever we logged in as is not let in; others may be. */
   readonly login: boolean
 
@@ -135,7 +137,7 @@ export class MailFailed extends Error {
     this.facts = { ...ends, reason: this.message.slice(0, responseLengthMax), ...(flaw !== undefined && { flaw }) }
     this.refused = (rejectedErrors ?? []).map(refusedOne)
     this.doubtful = at === 'end' && this.status === null
-    this.asciiOnly = error instanceof AsciiOnly
+    this.lacks = error instanceof AsciiOnly ? error.lacks : undefined
     this.login = (error as { code?: unknown }).code === 'EAUTH'
   }
 }
@@ -150,8 +152,16 @@ class Unproven extends Error {
   }
 }
 
-/** The host does not offer 8BITMIME. */
-class AsciiOnly extends Error {}
+type Lacking = 'eightBit' | 'utf8'
+
+/** The host does not offer 8BITMIME or SMTPUTF8. */
+class AsciiOnly extends Error {
+  readonly lacks: Lacking
+  constructor(lacks: Lacking) {
+    super('the host takes ASCII alone')
+    this.lacks = lacks
+  }
+}
 
 /** The host does not offer REQUIRETLS. */
 class Unfit extends Error {
@@ -180,6 +190,7 @@ export class MailSession {
   #requiresTls = false
   #offers: Offers = { utf8: false, eightBit: false, sizeMax: 0 }
   #security: Security = 'plain'
+  readonly #headerUtf8: (wanted: boolean) => void
   /** What it was like when it was made. */
   facts: SessionFacts = { reason: '', local: '', remote: '' }
   /** What broke the session while nobody waited for an answer, or will when somebody does. */
@@ -188,6 +199,7 @@ export class MailSession {
 
   private constructor(connection: SMTPConnection, signal: AbortSignal) {
     this.#connection = connection
+    this.#headerUtf8 = headerUtf8(connection)
     this.#signal = signal
     this.#onAbort = () => this.#break(Object.assign(new Error('stopped'), { code: 'ETIMEDOUT' }))
     signal.addEventListener('abort', this.#onAbort, { once: true })
@@ -253,10 +265,12 @@ export class MailSession {
       ? Readable.from(pieces(message), { objectMode: false })
       : (message as Readable)
     try {
-      const { from, size, dsn, requireTls, eightBit: use8BitMime = false } = envelope
+      const { from, size, dsn, requireTls, eightBit: use8BitMime = false, utf8 } = envelope
       if (requireTls === 'always' && !this.#requiresTls) throw new Unfit('the host does not offer REQUIRETLS')
       const { to, unsaid } = sayable(envelope, this.#offers)
-      if (use8BitMime && !this.#offers.eightBit) throw new AsciiOnly('the host does not offer 8BITMIME')
+      if (use8BitMime && !this.#offers.eightBit) throw new AsciiOnly('eightBit')
+      if (utf8 !== undefined && !this.#offers.utf8) throw new AsciiOnly('utf8')
+      this.#headerUtf8(utf8 !== undefined)
       const requireTLSExtensionEnabled = requireTls !== undefined && this.#requiresTls
       const info = await this.#step<SMTPConnection.SentMessageInfo>(done => {
         const sender = from === '' ? (false as const) : from

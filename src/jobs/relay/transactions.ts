@@ -86,14 +86,15 @@ export class Transactions {
     signal: AbortSignal,
   ): Promise<MailSent> {
     const send = (form: OutgoingMessage) => {
-      const { size, eightBit } = form
-      return this.#sessions.send(route, { ...envelope, size, eightBit }, () => form.bytes(), signal)
+      const { size, eightBit, utf8 } = form
+      return this.#sessions.send(route, { ...envelope, size, eightBit, utf8 }, () => form.bytes(), signal)
     }
     try {
       return await send(opened)
     } catch (error) {
-      if (!(error instanceof MailFailed) || !error.asciiOnly) throw error
-      return await send(await opened.sevenBit())
+      const lacks = error instanceof MailFailed ? error.lacks : undefined
+      if (lacks === undefined) throw error
+      return await send(lacks === 'utf8' ? await opened.asciiTop() : await opened.sevenBit())
     }
   }
 }

@@ -68,15 +68,20 @@ export function fromField(author: Mailbox): string {
 }
 
 /** A field that holds one mailbox. */
-export function mailboxField(field: 'From' | 'Reply-To', { name, address }: Mailbox): string {
+export function mailboxField(field: 'From' | 'Reply-To', mailbox: Mailbox): string {
+  return `${field}: ${mailboxText(mailbox)}`
+}
+
+/** A mailbox as it stands in a field; ASCII alone, unless its local part is not. */
+export function mailboxText({ name, address }: Mailbox): string {
   const { local, domain } = splitAddress(address)
   const ascii = domainToAscii(domain)
   const written = ascii === '' ? address : `${local}@${ascii}`
   const plain = name.replace(/[\x00-\x1f\x7f]+/g, ' ').trim()
-  if (plain === '') return `${field}: ${written}`
-  if (/^[\w !#$%&'*+\-/=?^`{|}~]+$/.test(plain) && !plain.includes('=?')) return `${field}: ${plain} <${written}>`
-  if (/^[\x20-\x7e]+$/.test(plain)) return `${field}: "${plain.replace(/(["\\])/g, '\\$1')}" <${written}>`
-  return `${field}: ${encodedWords(plain)}\r\n <${written}>`
+  if (plain === '') return written
+  if (/^[\w !#$%&'*+\-/=?^`{|}~]+$/.test(plain) && !plain.includes('=?')) return `${plain} <${written}>`
+  if (/^[\x20-\x7e]+$/.test(plain)) return `"${plain.replace(/(["\\])/g, '\\$1')}" <${written}>`
+  return `${encodedWords(plain)}\r\n <${written}>`
 }
 
 /** RFC 2047, words of at most 75 characters on a line each. */

@@ -52,7 +52,11 @@ export function decodeWords(text: string): string {
  * taken for an encoded word, else as UTF-8 encoded words separated by single spaces.
  */
 export function encodeWords(text: string): string {
-  if (/^[\x20-\x7e]*$/.test(text) && !text.includes('=?')) return text
+  return /^[\x20-\x7e]*$/.test(text) && !text.includes('=?') ? text : encodeAnyWords(text)
+}
+
+/** The same, whatever the text holds. */
+export function encodeAnyWords(text: string): string {
   const words: string[] = []
   let bytes: Buffer[] = []
   let length = 0

@@ -1,7 +1,9 @@
 // Hosts of other people that do what few expect, and that nothing follows from it for others.
 
+import { isAscii } from 'node:buffer'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { parseAddresses } from '#mail/address/address-list.ts'
 import { decodeBody } from '#mail/mime/decode.ts'
 import { scanMime } from '#mail/mime/mime.ts'
 import type { Teal } from '#service'
@@ -260,6 +262,168 @@ test('a message beyond ASCII is written anew for a host that takes ASCII alone, 
     expect(root.header.rawAll('mime-version')).toHaveLength(1)
     expect(text).toContain(name === 'parts' ? '<p>grün</p>' : 'grün')
   }
+  await service.call('DELETE', `/dkim/${key.body.id}`)
+})
+
+describe('a header beyond ASCII', () => {
+  const header =
+    'From: Grün <anna@example.com>\r\nTo: "Öl, AG" <a@blå.test>, b@far.test\r\nSubject: so grün, =?utf-8?Q?=C3=BC?= und\r\n mehr\r\n' +
+    'Message-ID: <grün@example.com>\r\nX-Plain: as   it is\r\nContent-Type: text/plain; name="grün (1).txt"\r\n'
+
+  test('leaves as ASCII that says the same, whatever the host takes, and signed as that', async () => {
+    const key = await service.call('POST', '/dkim', { domain: 'example.com', selector: 'h' })
+    const record = key.body.dnsTxt.value as string
+    for (const extensions of [['8BITMIME', 'SMTPUTF8'], ['8BITMIME'], []]) {
+      host.extensions = extensions
+      const to = `<a@${domain('127.0.0.1')}>`
+      expect(await bySubmission('<anna@example.com>', [to], `${header}\r\nx\r\n.\r\n`)).toMatch(/^250/)
+      await expect.poll(() => host.messages.at(-1)?.to).toEqual([to])
+      const { raw = Buffer.alloc(0), from } = host.messages.at(-1) ?? {}
+      expect(from).not.toMatch(/SMTPUTF8|8BITMIME/)
+      expect(raw.toString('latin1')).toMatch(/^[\0-\x7f]*$/)
+      expect(
+        Math.max(
+          ...raw
+            .toString()
+            .split('\r\n')
+            .slice(-14)
+            .map(({ length }) => length),
+        ),
+      ).toBeLessThan(79)
+      const read = readBack(raw).root
+      expect(read.header.all('from')).toEqual(['Grün <anna@example.com>'])
+      expect(read.header.get('subject')).toBe('so grün, ü und mehr')
+      expect(parseAddresses(read.header.raw('to') ?? '')).toEqual([
+        { name: 'Öl, AG', address: 'a@blå.test' },
+        { name: '', address: 'b@far.test' },
+      ])
+      expect(read.header.get('message-id')).toBe('<gr=C3=BCn@example.com>')
+      expect(read.type.params.name).toBe('grün (1).txt')
+      expect(raw.toString()).toContain('\r\nX-Plain: as   it is\r\n')
+      const { results } = await dkimVerify(raw, { resolver: async () => [[record]] })
+      expect(results.map(({ status }) => status.result)).toEqual(['pass'])
+    }
+    await service.call('DELETE', `/dkim/${key.body.id}`)
+  })
+
+  const people = 'From: anna@example.com\r\nTo: fine@far.test, Ü <grün@far.test>\r\nSubject: x\r\n\r\nx\r\n.\r\n'
+
+  test('that has an address without such a form is told to who knows it, and shown to who does not', async () => {
+    for (const [extensions, says, to] of [
+      [['8BITMIME', 'SMTPUTF8'], true, 'fine@far.test, Ü <grün@far.test>'],
+      [['8BITMIME'], false, 'fine@far.test, Ü <grün@far.test> :;'],
+      [[], false, 'fine@far.test, Ü <grün@far.test> :;'],
+    ] as const) {
+      host.extensions = extensions
+      const name = `<a@${domain('127.0.0.1')}>`
+      await bySubmission('<anna@example.com> SMTPUTF8', [name], people)
+      await expect.poll(() => host.messages.at(-1)?.to).toEqual([name])
+      const { raw = Buffer.alloc(0), from = '' } = host.messages.at(-1) ?? {}
+      expect(/ SMTPUTF8\b/.test(from)).toBe(says)
+      expect(isAscii(raw)).toBe(!says)
+      expect(readBack(raw).root.header.get('to')).toBe(to)
+      // What is said of one message is not said of the next.
+      await expectTaken(anna, `b@${domain('127.0.0.1')}`)
+      expect(host.messages.at(-1)?.from).not.toMatch(/SMTPUTF8/)
+    }
+  })
+
+  test('that has an author without such a form comes back from who does not know it', async () => {
+    host.extensions = ['8BITMIME']
+    const message = `From: anna@example.com\r\nReply-To: grün@example.com\r\n\r\nx\r\n.\r\n`
+    await bySubmission('<anna@example.com> SMTPUTF8', [`<a@${domain('127.0.0.1')}>`], message)
+    expect(await tried(await newest())).toMatchObject([
+      {
+        state: 'failed',
+        status: 550,
+        response: expect.stringContaining('5.6.7 The host takes headers in ASCII alone'),
+      },
+    ])
+  })
+
+  test('of somebody who has signed it goes on as it came, and to who knows it where it came with SMTPUTF8', async () => {
+    const line = `X-Long: ${'x'.repeat(600)} ${'y'.repeat(600)}\r\n`
+    const signed = `DKIM-Signature: v=1; d=far.test; b=\r\nFrom: Grün <a@far.test>\r\n${line}\r\nx${'x'.repeat(1500)}\r\n`
+    const bring = async (sender: string) => {
+      const name = domain('127.0.0.1')
+      const address = `on.${name}@example.com`
+      await service.call('POST', '/addresses/forwarded', { address, targets: [`x@${name}`] })
+      const lmtp = await openLmtp(service.at('lmtp'))
+      for (const one of [`MAIL FROM:${sender}`, `RCPT TO:<${address}>`, 'DATA']) await lmtp.ask(one)
+      lmtp.send(`${signed}.\r\n`)
+      expect(await lmtp.reply()).toMatch(/^250/)
+      lmtp.close()
+    }
+    const before = host.messages.length
+    for (const [extensions, sender, says] of [
+      [['8BITMIME'], '<a@far.test>', false],
+      [['8BITMIME', 'SMTPUTF8'], '<a@far.test>', false],
+      [['8BITMIME', 'SMTPUTF8'], '<b@far.test> SMTPUTF8', true],
+    ] as const) {
+      host.extensions = extensions
+      const at = host.messages.length
+      await bring(sender)
+      await expect.poll(() => host.messages.length).toBe(at + 1)
+      const { raw = Buffer.alloc(0), from = '' } = host.messages.at(-1) ?? {}
+      expect(raw.toString()).toContain(signed)
+      expect(/ SMTPUTF8\b/.test(from)).toBe(says)
+    }
+    host.extensions = ['8BITMIME']
+    await bring('<b@far.test> SMTPUTF8')
+    const last = async () => (await service.call('GET', '/outbound/messages?limit=1')).body.results[0].queueId
+    expect(await tried(await last())).toMatchObject([{ state: 'failed', response: expect.stringContaining('5.6.7') }])
+    expect(host.messages).toHaveLength(before + 3)
+  })
+})
+
+test('no line leaves that is longer than any may be, and all says what it said', async () => {
+  const key = await service.call('POST', '/dkim', { domain: 'example.com', selector: 'l' })
+  const record = key.body.dnsTxt.value as string
+  const long = 'x'.repeat(998)
+  const ids = Array.from({ length: 40 }, (_, at) => `<${'i'.repeat(60)}${at}@a.test>`)
+  const base64 = Buffer.from('y'.repeat(3000)).toString('base64')
+  const message = [
+    'From: anna@example.com',
+    `Subject: ${'word '.repeat(300)}end`,
+    `X-Word: ${'z'.repeat(1200)}`,
+    `References: ${ids.join('')}`,
+    `To: ${Array.from({ length: 60 }, (_, at) => `a${at}@${'b'.repeat(20)}.test`).join(',')}`,
+    'Content-Type: multipart/mixed; boundary=b',
+    ...['', '--b', 'Content-Type: text/html', '', `<p>${long} = ${long} </p>`, 'short '],
+    ...['--b', 'Content-Type: application/x', '', `${long}${long}`],
+    ...['--b', 'Content-Type: application/y', 'Content-Transfer-Encoding: base64', '', base64],
+    ...['--b', 'Content-Transfer-Encoding: quoted-printable', '', `${'=3D'.repeat(500)}`],
+    ...['--b', '', long, '--b--', '.', ''],
+  ].join('\r\n')
+  const to = `<a@${domain('127.0.0.1')}>`
+  expect(await bySubmission('<anna@example.com>', [to], message)).toMatch(/^250/)
+  await expect.poll(() => host.messages.at(-1)?.to).toEqual([to])
+  const raw = host.messages.at(-1)?.raw ?? Buffer.alloc(0)
+  expect(
+    Math.max(
+      ...raw
+        .toString('latin1')
+        .split('\r\n')
+        .map(({ length }) => length),
+    ),
+  ).toBe(998)
+  const { root } = readBack(raw)
+  expect(root.header.get('subject')).toBe(`${'word '.repeat(300)}end`)
+  expect(root.header.get('x-word')).toBe('z'.repeat(1200))
+  expect(root.header.get('references')?.match(/<[^<>]+>/g)).toEqual(ids)
+  expect(parseAddresses(root.header.raw('to') ?? '')).toHaveLength(60)
+  const bodies = root.children.map(({ headerEnd, bodyEnd, encoding }) =>
+    decodeBody(raw.subarray(headerEnd, bodyEnd), encoding).toString(),
+  )
+  expect(bodies).toEqual([
+    `<p>${long} = ${long} </p>\r\nshort `,
+    `${long}${long}`,
+    'y'.repeat(3000),
+    '='.repeat(500),
+    long,
+  ])
+  const { results } = await dkimVerify(raw, { resolver: async () => [[record]] })
+  expect(results.map(({ status }) => status.result)).toEqual(['pass'])
   await service.call('DELETE', `/dkim/${key.body.id}`)
 })
 
