@@ -75,8 +75,8 @@ export function unconnected(recipients: readonly Recipient[], last: MailFailed |
   if (failure === 'blocked') {
     return recipients.map(({ target }) => failed(target, failure, 550, '5.4.4 The host is not public'))
   }
-  // Who is not let in is so alone: others may log in there.
-  const reached = last?.login === true
+  // Who is not let in is so alone: others may log in there. Who closes is there.
+  const reached = last?.login === true || last?.closing === true
   return recipients.map(({ target }) => ({
     ...{ ...unreached(target, failure, response, last?.status ?? null), reached },
     ...at,

@@ -8,6 +8,8 @@ export interface Offers {
   readonly utf8: boolean
   /** 8BITMIME (RFC 6152). */
   readonly eightBit: boolean
+  /** REQUIRETLS (RFC 8689). */
+  readonly requireTls: boolean
   /** Bytes of the largest message (RFC 1870); 0 where it does not say. */
   readonly sizeMax: number
 }
@@ -22,7 +24,28 @@ interface Envelope {
   readonly from: string
   readonly to: readonly string[]
   readonly size?: number
+  readonly eightBit?: boolean
   readonly utf8?: 'wanted' | 'needed' | undefined
+  readonly requireTls?: 'always' | 'offered'
+}
+
+/** What a sender hears where no host keeps REQUIRETLS (RFC 8689 7). */
+export const requireTlsMissing = '5.7.30 REQUIRETLS support required'
+
+/** The host does not offer REQUIRETLS. */
+export class Unfit extends Error {
+  readonly response = requireTlsMissing
+}
+
+export type Lacking = 'eightBit' | 'utf8'
+
+/** The host does not offer 8BITMIME or SMTPUTF8. */
+export class AsciiOnly extends Error {
+  readonly lacks: Lacking
+  constructor(lacks: Lacking) {
+    super('the host takes ASCII alone')
+    this.lacks = lacks
+  }
 }
 
 /** The host can be told nothing of it. */
@@ -39,14 +62,17 @@ class Unsayable extends Error implements Refusal {
   }
 }
 
-export function offersIn(reply: string): Offers {
+/** @param secure whether it was said over TLS, without which some of it means nothing */
+export function offersIn(reply: string, secure: boolean): Offers {
   const size = Number(/^250[- ]SIZE[ \t]+(\d{1,15})/im.exec(reply)?.[1] ?? 0)
   const offers = (name: string) => new RegExp(`^250[- ]${name}\\b`, 'im').test(reply)
-  return { utf8: offers('SMTPUTF8'), eightBit: offers('8BITMIME'), sizeMax: size }
+  const requireTls = secure && /^250[- ]REQUIRETLS *\r?$/im.test(reply)
+  return { utf8: offers('SMTPUTF8'), eightBit: offers('8BITMIME'), requireTls, sizeMax: size }
 }
 
-/** Whom the host can be told of, and of whom it cannot. @throws Unsayable where that is nobody, or the message is not for it */
-export function sayable({ from, to, size = 0, utf8 }: Envelope, offers: Offers) {
+/** Whom the host can be told of, and of whom it cannot. @throws Unsayable where that is nobody, or the message is not for it; Unfit, AsciiOnly */
+export function sayable({ from, to, size = 0, eightBit, utf8, requireTls }: Envelope, offers: Offers) {
+  if (requireTls === 'always' && !offers.requireTls) throw new Unfit('the host does not offer REQUIRETLS')
   const { sizeMax } = offers
   if (sizeMax > 0 && size > sizeMax) {
     throw new Unsayable(refusal(552, `5.3.4 The host takes ${sizeMax} bytes, and the message has ${size}`))
@@ -66,6 +92,8 @@ export function sayable({ from, to, size = 0, utf8 }: Envelope, offers: Offers) 
   }
   const [first] = unsaid
   if (first !== undefined && said.length === 0) throw new Unsayable(first, unsaid)
+  if (eightBit === true && !offers.eightBit) throw new AsciiOnly('eightBit')
+  if (utf8 !== undefined && !offers.utf8) throw new AsciiOnly('utf8')
   return { to: said, unsaid }
 }
 

@@ -68,14 +68,8 @@ export class RelaySessions {
       try {
         return await this.#transact(key, kept, envelope, message, signal)
       } catch (error) {
-        // The other side may have closed while nobody used it; an answer says otherwise, and a message that was sent may have arrived.
-        const dead =
-          error instanceof MailFailed &&
-          error.status === null &&
-          !error.unfit &&
-          error.lacks === undefined &&
-          !error.doubtful
-        if (!dead || signal.aborted) throw error
+        // The other side may have closed while nobody used it, or does so now.
+        if (!(error instanceof MailFailed && error.sessionOver) || signal.aborted) throw error
       }
     }
     return this.#transact(key, await this.#reach(route, signal), envelope, message, signal)

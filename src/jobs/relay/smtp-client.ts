@@ -11,7 +11,7 @@ import { smtpConnection } from '#lib/process/lazy.ts'
 import { type Outward, type OutwardFailure, outwardFailure, type Socket } from '#net/outward/outward.ts'
 import { proveChain, type TlsaRecord } from '#net/tls/dane.ts'
 import { certificateFlaw, shownChain, type TlsFlaw, tlsFlawOf } from '#net/tls/peer.ts'
-import { headerUtf8, type Offers, offersIn, sayable } from './sayable.ts'
+import { AsciiOnly, headerUtf8, type Lacking, type Offers, offersIn, sayable, Unfit } from './sayable.ts'
 
 export interface MailRoute {
   /** Name or literal address; also the name a certificate must have. */
@@ -115,16 +115,24 @@ export class MailFailed extends Error {
   readonly facts: SessionFacts
   /** All of the message was sent, and no answer came: it may have arrived (RFC 1047). */
   readonly doubtful: boolean
+  /** The host has said that it closes, before anything of the message was sent: another one, or a new session, may be tried. */
+  readonly closing: boolean
   /** What the host does not offer and this form of the message wants; it was told nothing yet. */
   readonly lacks: Lacking | undefined
   /** Whoever we logged in as is not let in; others may be. */
   readonly login: boolean
 
-  /** @param at `handshake` while TLS was turned on, `end` when nothing of the message was left to send */
+  /** The session was no good any more, and nothing says what of this message: an answer does, and one that was sent may have arrived. */
+  get sessionOver(): boolean {
+    const silent = this.status === null && !this.unfit && this.lacks === undefined && !this.doubtful
+    return silent || this.closing
+  }
+
+  /** @param at `handshake` while TLS was turned on, `envelope` when nothing of the message was sent, `end` when nothing was left to send */
   constructor(
     error: unknown,
     ends: Pick<SessionFacts, 'local' | 'remote'> = { local: '', remote: '' },
-    at?: 'handshake' | 'end' | false,
+    at?: 'handshake' | 'envelope' | 'end' | false,
   ) {
     const found = error instanceof Unproven ? error.flaw : tlsFlawOf(error)
     const flaw = found ?? (at === 'handshake' ? 'validation-failure' : undefined)
@@ -137,6 +145,7 @@ export class MailFailed extends Error {
     this.facts = { ...ends, reason: this.message.slice(0, responseLengthMax), ...(flaw !== undefined && { flaw }) }
     this.refused = (rejectedErrors ?? []).map(refusedOne)
     this.doubtful = at === 'end' && this.status === null
+    this.closing = at === 'envelope' && this.status === closingCode
     this.lacks = error instanceof AsciiOnly ? error.lacks : undefined
     this.login = (error as { code?: unknown }).code === 'EAUTH'
   }
@@ -152,22 +161,6 @@ class Unproven extends Error {
   }
 }
 
-type Lacking = 'eightBit' | 'utf8'
-
-/** The host does not offer 8BITMIME or SMTPUTF8. */
-class AsciiOnly extends Error {
-  readonly lacks: Lacking
-  constructor(lacks: Lacking) {
-    super('the host takes ASCII alone')
-    this.lacks = lacks
-  }
-}
-
-/** The host does not offer REQUIRETLS. */
-class Unfit extends Error {
-  readonly response = requireTlsMissing
-}
-
 interface SmtpError {
   readonly responseCode: number
   readonly response: string
@@ -175,20 +168,17 @@ interface SmtpError {
   readonly rejectedErrors: readonly Partial<SmtpError>[]
 }
 
-/** What a sender hears where no host keeps REQUIRETLS (RFC 8689 7). */
-export const requireTlsMissing = '5.7.30 REQUIRETLS support required'
-
 /** Bytes of one reply, and characters of it that are kept. */
 const replyBytesMax = 64 * 1024
 const responseLengthMax = 1000
+const closingCode = 421
 
 export class MailSession {
   readonly #connection: SMTPConnection
   readonly #onAbort: () => void
   readonly #signal: AbortSignal
   #reports = false
-  #requiresTls = false
-  #offers: Offers = { utf8: false, eightBit: false, sizeMax: 0 }
+  #offers: Offers = { utf8: false, eightBit: false, requireTls: false, sizeMax: 0 }
   #security: Security = 'plain'
   readonly #headerUtf8: (wanted: boolean) => void
   /** What it was like when it was made. */
@@ -204,7 +194,9 @@ export class MailSession {
     this.#onAbort = () => this.#break(Object.assign(new Error('stopped'), { code: 'ETIMEDOUT' }))
     signal.addEventListener('abort', this.#onAbort, { once: true })
     connection.on('error', error => this.#break(error))
-    connection.on('end', () => this.#break(Object.assign(new Error('closed'), { code: 'ECONNRESET' })))
+    // Behind what the library says of the answer that ended it (421, RFC 5321 4.2.4.2).
+    const ended = () => this.#break(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
+    connection.on('end', () => queueMicrotask(ended))
   }
 
   /**
@@ -234,9 +226,8 @@ export class MailSession {
       const flaw = looked(route, session.#connection)
       session.facts = { ...ends, reason: '', ...(flaw !== undefined && { flaw }) }
       const offers = String(session.#connection.lastServerResponse)
-      session.#offers = offersIn(offers)
+      session.#offers = offersIn(offers, session.#connection.secure)
       session.#reports = /^250[- ]DSN\b/im.test(offers)
-      session.#requiresTls = session.#connection.secure && /^250[- ]REQUIRETLS *\r?$/im.test(offers)
       const { auth } = route
       if (auth !== undefined) {
         if (!session.#connection.secure && !isLoopback(socket)) throw plainAuth()
@@ -266,12 +257,9 @@ export class MailSession {
       : (message as Readable)
     try {
       const { from, size, dsn, requireTls, eightBit: use8BitMime = false, utf8 } = envelope
-      if (requireTls === 'always' && !this.#requiresTls) throw new Unfit('the host does not offer REQUIRETLS')
       const { to, unsaid } = sayable(envelope, this.#offers)
-      if (use8BitMime && !this.#offers.eightBit) throw new AsciiOnly('eightBit')
-      if (utf8 !== undefined && !this.#offers.utf8) throw new AsciiOnly('utf8')
       this.#headerUtf8(utf8 !== undefined)
-      const requireTLSExtensionEnabled = requireTls !== undefined && this.#requiresTls
+      const requireTLSExtensionEnabled = requireTls !== undefined && this.#offers.requireTls
       const info = await this.#step<SMTPConnection.SentMessageInfo>(done => {
         const sender = from === '' ? (false as const) : from
         const form = {
@@ -285,7 +273,7 @@ export class MailSession {
       const response = String(info.response).slice(0, responseLengthMax)
       return { accepted: info.accepted, refused, response, reports: this.#reports, security: this.#security }
     } catch (error) {
-      throw new MailFailed(error, undefined, source.readableEnded && 'end')
+      throw new MailFailed(error, undefined, source.readableEnded ? 'end' : !source.readableDidRead && 'envelope')
     } finally {
       source.destroy()
     }

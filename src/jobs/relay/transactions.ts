@@ -1,6 +1,6 @@
 // A message in the hands of another server: host after host of a domain, or the relay, until one of them has answered.
 //
-// An answer ends it, whatever it is, and so does that a host has all of the message and is silent: who sends it to the next one at
+// An answer ends it, whatever it is but that the host closes (421) before it has anything, and so does that a host has all of the message and is silent: who sends it to the next one at
 // once may have it delivered twice. Sessions are kept for the next message.
 
 import type { SrsKey } from '#mail/address/srs.ts'
@@ -11,8 +11,9 @@ import type { OutgoingMessage } from './message.ts'
 import { byNotice, type WireNotice } from './notice.ts'
 import type { Attempt } from './results.ts'
 import { keywordOf, wire } from './route.ts'
+import { requireTlsMissing } from './sayable.ts'
 import { NotConnected, type RelaySessions } from './sessions.ts'
-import { type MailEnvelope, MailFailed, type MailRoute, type MailSent, requireTlsMissing } from './smtp-client.ts'
+import { type MailEnvelope, MailFailed, type MailRoute, type MailSent } from './smtp-client.ts'
 
 export class Transactions {
   readonly #sessions: RelaySessions
@@ -63,13 +64,13 @@ export class Transactions {
       } catch (error) {
         const failure = error instanceof NotConnected ? error.failed : error
         if (!(failure instanceof MailFailed)) throw error
-        if (failure === error && failure.status !== null)
+        if (failure === error && failure.status !== null && !failure.closing)
           return recipients.map(recipient => byRefusal(recipient, failure, route.host))
         // What was in doubt once may go to the next host.
         if (failure.doubtful && recipients.every(({ target }) => target.attempts <= 1))
           return recipients.map(recipient => doubted(recipient, failure, route.host))
-        // That one leads inside ends nothing while another is out of reach for now.
-        if (last === undefined || failure.failure !== 'blocked') [last, at] = [failure, route.host]
+        // That one leads inside ends nothing while another is out of reach for now; who said something is told of before who did not.
+        if (last === undefined || (failure.failure !== 'blocked' && !last.closing)) [last, at] = [failure, route.host]
         if (failure.unfit) unfit += 1
         if (signal.aborted) break
       }

@@ -14,7 +14,8 @@ import type { StsPolicyRow } from '#store/sending/sts-policy.ts'
 import { DaneHosts, ProofUnknown } from './proof/dane-hosts.ts'
 import type { StsPolicies } from './proof/sts-policies.ts'
 import { type Demand, hostRoute, type RouteOptions } from './route.ts'
-import { type DomainPolicy, type MailRoute, requireTlsMissing } from './smtp-client.ts'
+import { requireTlsMissing } from './sayable.ts'
+import type { DomainPolicy, MailRoute } from './smtp-client.ts'
 
 export interface WaysOptions extends RouteOptions {
   readonly names: Names

@@ -433,6 +433,54 @@ const breaksOff: OddHost['answer'] = (line, socket) => {
   return null
 }
 
+describe('a host that says 421 and closes', () => {
+  /** Says so at a command, and is gone. */
+  const closesAt =
+    (verb: RegExp, times = 1): OddHost['answer'] =>
+    (line, socket) => {
+      if (times === 0 || !verb.test(line)) return undefined
+      times -= 1
+      socket.end('421 4.7.0 too much of it\r\n')
+      return null
+    }
+
+  test.each([['MAIL'], ['RCPT'], ['DATA'], ['\\.$']])('at %s has answered, and is not out of reach', async verb => {
+    for (const extensions of [['8BITMIME', 'PIPELINING'], ['8BITMIME']]) {
+      const name = domain('127.0.0.1')
+      host.extensions = extensions
+      host.answer = closesAt(new RegExp(`^${verb}`))
+      expect(await tried(await submit(anna, [`a@${name}`]))).toMatchObject([
+        { state: 'waiting', attempts: 1, status: 421, response: expect.stringContaining('4.7.0 too much of it') },
+      ])
+      // Others to the same place need not wait.
+      await expectTaken(anna, `b@${name}`)
+    }
+  })
+
+  test('before it has the message has the next host tried at once', async () => {
+    const name = domain('127.0.0.1', '127.0.0.2', '127.0.0.7')
+    host.answer = closesAt(/^RCPT/, 2)
+    const before = other.messages.length
+    await expectTaken(anna, `a@${name}`)
+    expect(other.messages).toHaveLength(before + 1)
+    // Where no other can be reached its answer counts.
+    const alone = domain('127.0.0.1', '127.0.0.7')
+    expect(await tried(await submit(anna, [`a@${alone}`]))).toMatchObject([{ state: 'waiting', status: 421 }])
+  })
+
+  test('in a session that was used before is asked again in a new one', async () => {
+    const name = domain('127.0.0.1')
+    await expectTaken(anna, `a@${name}`)
+    host.answer = closesAt(/^MAIL/)
+    await expectTaken(anna, `b@${name}`)
+    // But not where it has the message.
+    const before = host.messages.length
+    host.answer = closesAt(/^\.$/)
+    expect(await tried(await submit(anna, [`c@${name}`]))).toMatchObject([{ state: 'waiting', status: 421 }])
+    expect(host.messages).toHaveLength(before + 1)
+  })
+})
+
 describe('a host that takes a message and breaks off', () => {
   test('gets it again later, and no other host at once', async () => {
     const name = domain('127.0.0.1', '127.0.0.2')
