@@ -201,6 +201,8 @@ export class Loop<Item> {
   }
 
   async #schedule(): Promise<void> {
+    // Nothing more can be taken before something ends, and that is heard of.
+    if (this.#room() <= 0) return this.#wake(limits.loop.pollMs)
     const due = await this.#work.next()
     this.#wake(due === null ? limits.loop.pollMs : Math.min(Math.max(due - now(), 1), limits.loop.pollMs))
   }

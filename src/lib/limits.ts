@@ -1301,8 +1301,10 @@ export const limits = {
     inFlightMax: 4,
     /** Characters by which a task tells where the messages of a folder went: as many as a search takes. */
     movedLengthMax: 1024,
-    /** Due tasks that are looked at for one that may run. */
+    /** Due tasks that are looked at for one that may run, of each account the first. */
     aheadMax: 500,
+    /** Tasks of one account that its calls let wait. */
+    waitingMax: 100,
     /** A task that was not heard of for this long is taken again. */
     leaseMs: 1 * minute,
     /** Wait after a failure that may pass, times the number of tries. */

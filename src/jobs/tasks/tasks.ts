@@ -11,6 +11,7 @@ import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import {
+  countWaiting,
   dueTasks,
   findQueued,
   findTask,
@@ -67,6 +68,8 @@ export class Tasks {
   readonly #sweep: Timer
   /** Accounts (or tasks of none) that are being worked on. */
   readonly #busy = new Set<string>()
+  /** Up to when it was looked for tasks that may run: those of before wait for others to end, which is heard of. */
+  #lookedAt = 0
   /** Stops a task that is being worked on, by its id. */
   readonly #stops = new Map<string, AbortController>()
 
@@ -82,7 +85,7 @@ export class Tasks {
         begin: under => writer.write(taskRelease, { at: now() }, under),
         claim: (room, at, under) => this.#claim(room, at, under),
         run: (task, signal) => this.#run(task, signal),
-        next: () => nextTaskDue(read),
+        next: () => nextTaskDue(read, this.#lookedAt),
       },
       { inFlightMax: limits.task.inFlightMax, log, metrics, duty: writer.duty },
     )
@@ -105,11 +108,14 @@ export class Tasks {
     this.#loop.kick()
   }
 
-  /** Adds a task, unless the same one still waits; answers its id. */
+  /** Adds a task, unless the same one still waits; answers its id. @throws Fault TooMany where too many of the account wait */
   async add(task: NewTask): Promise<{ id: string; existing: boolean }> {
     const { input } = task
     const queued = await findQueued(this.#read, task.kind, task.user, JSON.stringify(input))
     if (queued !== undefined) return { id: queued.id, existing: true }
+    if (task.user !== null && (await countWaiting(this.#read, task.user)) >= limits.task.waitingMax) {
+      throw new Fault('TooMany', { text: 'As many tasks of this account wait as may' })
+    }
     const at = now()
     const row = { id: newId(), kind: task.kind, user: task.user, due: task.due ?? at, input, created: at }
     await this.#writer.write(taskInsert, row)
@@ -152,9 +158,11 @@ export class Tasks {
 
   async #claim(room: number, at: number, under: Term): Promise<Task[]> {
     const tasks: Task[] = []
-    for (const task of await dueTasks(this.#read, at, limits.task.aheadMax)) {
+    this.#lookedAt = at
+    const wanted = { apart: longKind, room: this.#hasRoom(longKind), count: limits.task.aheadMax }
+    for (const task of await dueTasks(this.#read, at, wanted)) {
       if (tasks.length === room) break
-      if (this.#busy.has(partitionOf(task)) || !this.#hasRoom(task)) continue
+      if (this.#busy.has(partitionOf(task)) || !this.#hasRoom(task.kind)) continue
       this.#busy.add(partitionOf(task))
       tasks.push(task)
     }
@@ -170,8 +178,8 @@ export class Tasks {
   }
 
   /** What takes hours leaves room for the rest. */
-  #hasRoom(task: Task): boolean {
-    if (task.kind !== longKind) return true
+  #hasRoom(kind: string): boolean {
+    if (kind !== longKind) return true
     return [...this.#busy].filter(key => key.startsWith(longKind)).length < limits.transfer.sourcesMax
   }
 

@@ -110,17 +110,40 @@ export async function findTask(read: Reader, id: string): Promise<Task | undefin
   return await tasks.one(read, 'WHERE id = ?', id)
 }
 
-/** Tasks that are due at `at`, the longest waiting first. */
-export async function dueTasks(read: Reader, at: number, count: number): Promise<Task[]> {
-  return await tasks.all(read, `WHERE state IN ('queued', 'running') AND due <= ? ORDER BY due LIMIT ?`, at, count)
+/**
+ * Tasks that are due at `at`, the longest waiting first: of those of an account, which run one after the other, the first, and one of
+ * kind `apart`, which runs beside them where there is `room` for it.
+ */
+export async function dueTasks(
+  read: Reader,
+  at: number,
+  { apart, room, count }: { readonly apart: string; readonly room: boolean; readonly count: number },
+): Promise<Task[]> {
+  return await tasks.all(
+    read,
+    `WHERE id IN (SELECT id FROM
+      (SELECT id, row_number() OVER (PARTITION BY coalesce("user", id), kind = ? ORDER BY due, id) AS place
+        FROM task WHERE state IN ('queued', 'running') AND due <= ?) AS placed WHERE place = 1)
+     AND kind IS NOT ? ORDER BY due LIMIT ?`,
+    apart,
+    at,
+    room ? null : apart,
+    count,
+  )
 }
 
-/** When the next task is due. */
-export async function nextTaskDue(read: Reader): Promise<number | null> {
+/** When the next task is due after the moment `at`. */
+export async function nextTaskDue(read: Reader, at: number): Promise<number | null> {
   const row = await read.one<{ due: number | null }>(
-    "SELECT min(due) AS due FROM task WHERE state IN ('queued', 'running')",
+    "SELECT min(due) AS due FROM task WHERE state IN ('queued', 'running') AND due > ?",
+    at,
   )
   return row?.due ?? null
+}
+
+/** How many tasks of an account wait or are worked on. */
+export async function countWaiting(read: Reader, user: string): Promise<number> {
+  return await tasks.count(read, `WHERE "user" = ? AND state IN ('queued', 'running')`, user)
 }
 
 /** The task of this kind for this account that nobody has taken yet and that has this input (JSON); any input where null. */

@@ -7,8 +7,10 @@ import { type Core, openCore } from '#core'
 import { type TaskHandler, Tasks } from '#jobs/tasks/tasks.ts'
 import { shiftClock, sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
+import { taskInsert } from '#store/accounts/task.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 
 let core: Core
@@ -101,4 +103,23 @@ test('a task may be put off, and is done when its time has come', async () => {
   expect(await tasks.delay(id, Date.now())).toBe(true)
   await until(id, 'done')
   expect(await tasks.delay(id, Date.now())).toBe(false)
+})
+
+test("who has many tasks waiting keeps nobody else's from their turn, and gets no more than so many", async () => {
+  let go = () => {}
+  const held = new Promise<void>(resolve => {
+    go = resolve
+  })
+  tasks.handle('test.held', () => held.then(() => ({})))
+  const crowd = Array.from({ length: limits.task.aheadMax + 1 }, (_, name) => ({
+    ...{ id: newId(), kind: 'test.held', user: 'u4', due: 1, input: { name }, created: 1 },
+  }))
+  await Promise.all(crowd.map(row => core.jobWriter.write(taskInsert, row)))
+  try {
+    const other = await tasks.add({ kind: 'test.work', user: 'u5', input: { name: 'e' } })
+    await until(other.id, 'done')
+    await expect(tasks.add({ kind: 'test.held', user: 'u4', input: {} })).rejects.toMatchObject({ code: 'TooMany' })
+  } finally {
+    go()
+  }
 })

@@ -105,7 +105,7 @@ export function archiveEndpoints({ system, bodies, tasks }: MessageDeps): Endpoi
       mailbox: optional(mailboxId),
     },
     reply: { task: Type.String({ description: 'Id of the task' }) },
-    faults: ['UserNotFound', 'NoSuchMailbox'],
+    faults: ['UserNotFound', 'NoSuchMailbox', 'TooMany'],
     async run({ input }) {
       const user = await requireUser(read, input.user)
       const { start, end, mailbox } = input

@@ -114,7 +114,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
       existing: Type.Optional(Type.Boolean({ description: 'The same task waits already' })),
       scheduled: Type.Optional(Type.String({ description: 'Id of the task' })),
     },
-    faults: ['UserNotFound', 'NoSuchMailbox'],
+    faults: ['UserNotFound', 'NoSuchMailbox', 'TooMany'],
     async run({ input, signal }) {
       const { async: later, skipArchive } = input
       const mailbox = await mailboxOf(read, input.user, input.mailbox)

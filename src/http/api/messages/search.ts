@@ -197,7 +197,7 @@ export function searchEndpoints({ system, bodies, reads, tasks }: MessageDeps): 
       }),
     },
     reply: { scheduled: Type.String({ description: 'Id of the task' }), existing: Type.Boolean() },
-    faults: ['UserNotFound', 'NoSuchMailbox'],
+    faults: ['UserNotFound', 'NoSuchMailbox', 'TooMany'],
     async run({ input }) {
       const user = await requireUser(read, input.user)
       const { action } = input

@@ -112,7 +112,7 @@ export function importEndpoints(deps: ImportDeps): Endpoint[] {
       password: text({ max: limits.password.lengthMax, trim: false, description: 'Its password there' }),
     },
     reply: { task: id({ description: 'Id of the task' }) },
-    faults: ['UserNotFound'],
+    faults: ['UserNotFound', 'TooMany'],
     async run({ input }) {
       const user = await requireUser(read, input.user)
       const { host, port: number, security, login, password } = input
