@@ -276,7 +276,8 @@ async function authenticate(session: Session, argument: string): Promise<void> {
 function capabilities(session: Session): string[] {
   const { services, connection } = session
   const login = services.takesPasswords(connection) ? ['USER', `SASL ${mechanisms.join(' ')}`] : []
-  const tls = connection.secure || services.tls === undefined ? [] : ['STLS']
+  // RFC 2595 4: it is named where it may be given.
+  const tls = connection.secure || services.tls === undefined || session.phase !== 'authorization' ? [] : ['STLS']
   const always = ['TOP', 'UIDL', 'PIPELINING', 'RESP-CODES', 'AUTH-RESP-CODE', 'UTF8 USER', 'EXPIRE NEVER']
   return [...always, ...login, ...tls, `IMPLEMENTATION Teal ${version}`]
 }

@@ -79,6 +79,11 @@ describe('before login', () => {
       expect(all).toContain(name)
     }
     pop.close()
+    // RFC 2595 4: what is named may be given now.
+    const own = await login()
+    expect(await ask(own, 'CAPA')).toMatch(/^\+OK/)
+    expect(await lines(own)).toEqual(all.filter(name => name !== 'STLS'))
+    own.close()
   })
 
   test.each([
