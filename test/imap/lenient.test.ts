@@ -285,6 +285,20 @@ describe('what cannot be a name', () => {
   })
 })
 
+test('full stops before and behind a local part are part of it: without them it is somebody else', async () => {
+  const client = await login('INBOX')
+  const fields = ['From: .joe.@example.net.', 'To: ..ann@example.net, (x) .bob@example.net (Bob), <.cy@example.net>']
+  await client.ok(append('INBOX', `${fields.join('\r\n')}\r\n\r\nx\r\n`))
+  const [line = ''] = await client.ok('FETCH 1 ENVELOPE')
+  expect([...line.matchAll(/NIL ("[^"]*" "example.net")/g)].map(([, one]) => one)).toEqual([
+    ...Array.from({ length: 3 }, () => '".joe." "example.net"'),
+    '"..ann" "example.net"',
+    '".bob" "example.net"',
+    '".cy" "example.net"',
+  ])
+  client.close()
+})
+
 describe('keywords', () => {
   test('have one spelling in a folder, that of who came first', async () => {
     const client = await login('INBOX')

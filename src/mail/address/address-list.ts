@@ -352,16 +352,14 @@ function bareAddress(words: Entry['words']): { address: string; from: number; to
     address += last.text
     to++
   }
-  return { address: withoutDots(address), from, to }
+  return { address: withoutEnd(address), from, to }
 }
 
-/** Full stops around an address belong to the sentence it stood in. */
-function withoutDots(text: string): string {
-  let from = 0
+/** Full stops behind an address end the sentence it stood in. Those before it are its own: some hosts gave such local parts away. */
+function withoutEnd(text: string): string {
   let to = text.length
-  while (from < to && text[from] === '.') from++
-  while (to > from && text[to - 1] === '.') to--
-  return text.slice(from, to)
+  while (to > 0 && text[to - 1] === '.') to--
+  return text.slice(0, to)
 }
 
 /** The inside of `<...>`: source route and white space go (RFC 5322 4.4). */
