@@ -4,7 +4,7 @@
 // least; a key that does not belong to its certificate is refused before it replaces one that works. Where the operator
 // gives none, one is made for the host name and kept (self-signed.ts).
 
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { constants, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, TLSSocket } from 'node:tls'
@@ -101,7 +101,9 @@ export function contextOptions(pair: KeyPair, minVersion: TlsVersion = 'TLSv1.2'
     const key = createPrivateKey(pair.key)
     const belongs = new X509Certificate(pair.cert).checkPrivateKey(key)
     if (!belongs) throw new Fault('CertificateInvalid', { text: 'The private key does not belong to the certificate' })
-    return { key: pair.key, cert: pair.cert, minVersion, ...preferences(key) }
+    // A second handshake within a connection costs a signature and nobody needs one (RFC 9325 3.5).
+    const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
+    return { key: pair.key, cert: pair.cert, minVersion, secureOptions, ...preferences(key) }
   } catch (error) {
     throw error instanceof Fault ? error : new Fault('CertificateInvalid', { cause: error })
   }
@@ -159,5 +161,7 @@ export function secureSocket(plain: Socket | Duplex, store: TlsStore): TLSSocket
     SNICallback: (name, done) => done(null, store.context(name)),
   })
   plain.on('error', error => socket.destroy(error))
+  // What goes wrong after the handshake a server's socket tells its tls.Server alone, and there is none: it would stay open.
+  socket.on('_tlsError', (error: Error) => socket.destroy(error))
   return socket
 }

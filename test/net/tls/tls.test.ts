@@ -1,13 +1,16 @@
 // The certificate a service makes for itself, and which certificate a client gets.
 
 import { generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { shiftClock } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
+import type { Connection } from '#net/connection.ts'
 import { type Listener, listen } from '#net/listener.ts'
 import { selfSigned } from '#net/tls/self-signed.ts'
 import { TlsStore, type TlsVersion } from '#net/tls/tls.ts'
@@ -28,8 +31,11 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Starts a listener that says one line over TLS. */
-async function serve(tls: TlsStore): Promise<{ host: string; port: number }> {
+/** Starts a listener that says one line over TLS, and stays as long as is said. */
+async function serve(
+  tls: TlsStore,
+  stays = async (_: Connection): Promise<void> => {},
+): Promise<{ host: string; port: number }> {
   listener = await listen({
     host: '127.0.0.1',
     port: 0,
@@ -43,6 +49,7 @@ async function serve(tls: TlsStore): Promise<{ host: string; port: number }> {
     serve: async connection => {
       const { protocol = '', servername = '' } = connection.tls ?? {}
       connection.write(`${protocol} ${servername}\r\n`)
+      await stays(connection)
     },
     onError: error => {
       throw error
@@ -93,6 +100,32 @@ describe('self-signed', () => {
   test('a host name too long for a common name still works', async () => {
     const name = `${'a'.repeat(60)}.${'b'.repeat(60)}.test`
     expect(new X509Certificate((await selfSigned(folder, name)).cert).checkHost(name)).toBe(name)
+  })
+})
+
+describe('a connection', () => {
+  const line = async (connection: Connection) => void (await connection.line().catch(() => {}))
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('over %s in which a record cannot be read ends', async maxVersion => {
+    const at = await serve(new TlsStore(await selfSigned(folder, 'mx.teal.test')), line)
+    const socket = connect(at.port, at.host)
+    const wire = await Wire.openTls(at, { socket, maxVersion })
+    await wire.line()
+    const closed = once(socket, 'close')
+    wire.tls.on('error', () => {})
+    socket.write(Buffer.concat([Buffer.from([23, 3, 3, 0, 32]), Buffer.alloc(32)]))
+    await closed
+    await vi.waitFor(() => expect(listener?.sessions).toBe(0))
+  })
+
+  test('has one handshake', async () => {
+    const at = await serve(new TlsStore(await selfSigned(folder, 'mx.teal.test')), line)
+    const wire = await Wire.openTls(at, { maxVersion: 'TLSv1.2' })
+    await wire.line()
+    const failed = new Promise(resolve => wire.tls.once('error', resolve))
+    const again = new Promise(resolve => wire.tls.renegotiate({}, resolve))
+    expect(await Promise.race([failed, again])).toMatchObject({ code: 'ERR_SSL_NO_RENEGOTIATION' })
+    wire.close()
   })
 })
 
