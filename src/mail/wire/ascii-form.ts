@@ -5,7 +5,8 @@
 // it names a recipient becomes a group without members that shows it (RFC 6857 3.1.5), if the caller asks for that.
 
 import { isAscii } from 'node:buffer'
-import { type Address, isGroup, type Mailbox } from '../address/address.ts'
+import { limits } from '#lib/limits.ts'
+import { type Address, isGroup, type Mailbox, mailboxes } from '../address/address.ts'
 import { parseAddresses } from '../address/address-list.ts'
 import { Header, type HeaderField } from '../header/header.ts'
 import { mailboxText } from '../header/rewrite.ts'
@@ -63,6 +64,8 @@ function asciiValue({ key, name }: HeaderField, value: string, downgraded: boole
   const column = name.length + 2
   if (addressed.has(key)) {
     const list = parseAddresses(value)
+    // Of so many the rest may not have been read: none is left out.
+    if (mailboxes(list).length >= limits.mime.addressesMax) return undefined
     if (list.length > 0) return addressesText(list, downgraded && recipients.has(key))
   }
   if (valued.has(key)) return valuedText(value)
