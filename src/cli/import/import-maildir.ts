@@ -4,6 +4,7 @@
 // everything odd is named and passed over, and so is a directory without both. Names are held for one folder at a time and messages for some calls, so memory
 // does not grow with the number of messages. Running it again moves only what is missing.
 
+import { createHash } from 'node:crypto'
 import { lstat, opendir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from 'commander'
@@ -64,14 +65,19 @@ function maildirSource(root: string, dates: string): Source {
         const listed = texts(top, 'subscriptions')
         const subscriptions = listed === '' ? null : new Set(parseSubscriptions(listed))
         const inboxKeywords = parseKeywords(texts(top, 'dovecot-keywords'))
+        const places: Place[] = []
         for (const { name, path } of await foldersOf(top, counters, progress)) {
+          const subscribed = path === 'INBOX' || subscriptions === null || subscriptions.has(path)
+          const form = { path, specialUse: path === 'INBOX' ? undefined : (usualUse(path) ?? undefined), subscribed }
+          const led = await to.call<{ id: string; path: string }>('POST', `/control/users/${user}/folders`, form)
+          places.push({ name, mailbox: led.id, plain: led.path === path })
+        }
+        for (const { name, mailbox, sources } of named(places)) {
           const folder = name === '' ? top : top.open(name)
           try {
             const keywords = name === '' ? inboxKeywords : parseKeywords(texts(folder, 'dovecot-keywords'))
-            const subscribed = path === 'INBOX' || subscriptions === null || subscriptions.has(path)
-            const form = { path, specialUse: path === 'INBOX' ? undefined : (usualUse(path) ?? undefined), subscribed }
-            const { id } = await to.call<{ id: string }>('POST', `/control/users/${user}/folders`, form)
-            await new FolderImport({ to, user, mailbox: id, folder, keywords, dates, counters, progress }).run()
+            const place = { mailbox, sources, folder, keywords, dates }
+            await new FolderImport({ to, user, ...place, counters, progress }).run()
           } finally {
             if (folder !== top) folder.close()
           }
@@ -83,7 +89,32 @@ function maildirSource(root: string, dates: string): Source {
   }
 }
 
-/** The folders of a Maildir, INBOX first. A directory that has neither cur nor new is none, whatever its name. */
+interface Place {
+  /** Of the folder in the Maildir. */
+  readonly name: string
+  readonly mailbox: string
+  /** It has the path that its name says; else it became one that was there for its use. */
+  readonly plain: boolean
+}
+
+/**
+ * Under which sources the messages of each folder are known. Names of files tell those of one folder apart, so what becomes one with
+ * another folder here has a source of its own, which no further folder changes. Where no folder has the common one, what older
+ * versions brought is known by it.
+ */
+function named(places: readonly Place[]): (Place & { readonly sources: readonly [string, ...string[]] })[] {
+  const common = 'maildir'
+  const holders = new Map<string, Place>()
+  for (const place of places) if (place.plain && !holders.has(place.mailbox)) holders.set(place.mailbox, place)
+  return places.map(place => {
+    const holder = holders.get(place.mailbox)
+    if (holder === place) return { ...place, sources: [common] }
+    const own = `${common} ${createHash('sha256').update(keyOf(place.name)).digest('base64url')}`
+    return { ...place, sources: holder === undefined ? [own, common] : [own] }
+  })
+}
+
+/** The folders of a Maildir, INBOX first, by name. A directory that has neither cur nor new is none, whatever its name. */
 async function foldersOf(
   top: Folder,
   counters: ImportCounters,
@@ -95,13 +126,16 @@ async function foldersOf(
     const name = nameOf(entry.name)
     if (known.has(name) || entry.isFile()) continue
     const path = maildirFolder(readable(name))
-    if (path !== null && isFolder(top, name)) places.push({ name, path })
-    else {
+    const shown = join(top.path, readable(name))
+    if (!isFolder(top, name)) {
       counters.skipped += 1
-      progress.note(`${join(top.path, readable(name))}: not a folder of this Maildir, passed over`)
-    }
+      progress.note(`${shown}: not a folder of this Maildir, passed over`)
+    } else if (path === null) {
+      counters.failed += 1
+      progress.note(`${shown}: no folder can be called so, and its mail stays there`)
+    } else places.push({ name, path })
   }
-  return places
+  return places.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 function isFolder(top: Folder, name: string): boolean {
@@ -118,6 +152,8 @@ interface FolderOptions {
   readonly to: Reach
   readonly user: string
   readonly mailbox: string
+  /** Under which its messages are known; new ones under the first. */
+  readonly sources: readonly [string, ...string[]]
   readonly folder: Folder
   readonly keywords: ReadonlyMap<string, string>
   readonly dates: string
@@ -141,8 +177,8 @@ class FolderImport {
 
   constructor(options: FolderOptions) {
     this.#options = options
-    const { to, user, mailbox, counters, progress } = options
-    this.#load = new Load(to, { user, mailbox, source: 'maildir' }, counters, progress)
+    const { to, user, mailbox, sources, counters, progress } = options
+    this.#load = new Load(to, { user, mailbox, source: sources[0] }, counters, progress)
   }
 
   async run(): Promise<void> {
@@ -172,7 +208,7 @@ class FolderImport {
 
   /** Asks which of these are missing, and moves them: some are read while others are stored. */
   async #some(folder: Folder, names: readonly string[]): Promise<void> {
-    const { to, user, mailbox, counters, progress } = this.#options
+    const { counters, progress } = this.#options
     const byKey = new Map<string, Named>()
     for (const name of names) {
       const unique = keyOf(parseMaildirName(name).unique)
@@ -182,8 +218,7 @@ class FolderImport {
       else byKey.set(unique, { file: folder.at(name), shown: join(folder.path, name), name })
     }
     if (byKey.size === 0) return
-    const form = { mailbox, source: 'maildir', keys: [...byKey.keys()] }
-    const { keys } = await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, form)
+    const keys = await this.#missing([...byKey.keys()])
     counters.known += byKey.size - keys.length
     progress.add(byKey.size - keys.length)
     const wanted = keys.flatMap(key => byKey.get(key) ?? [])
@@ -193,6 +228,18 @@ class FolderImport {
       else
         await this.#load.add({ ...this.#described(shown, name, read.changed), size: read.size, content: read.content })
     }
+  }
+
+  /** Those of `keys` that are known under no source. */
+  async #missing(keys: readonly string[]): Promise<readonly string[]> {
+    const { to, user, mailbox, sources } = this.#options
+    let missing = keys
+    for (const source of sources) {
+      if (missing.length === 0) break
+      const form = { mailbox, source, keys: missing }
+      missing = (await to.call<{ keys: string[] }>('POST', `/control/users/${user}/missing`, form)).keys
+    }
+    return missing
   }
 
   #odd(file: string, what: string): void {

@@ -46,9 +46,9 @@ export function maildirFolder(name: string): string | null {
 
 /** The path of a folder's name with dots, as lists of subscriptions have it, too. */
 function folderPath(dotted: string): string | null {
-  // Names are in modified UTF-7 by rule and in UTF-8 in fact, where a program was told so.
-  const decoded = decodeUtf7(dotted) ?? (/&/.test(dotted) ? null : dotted)
-  if (decoded === null || /\//.test(decoded)) return null
+  // Names are in modified UTF-7 by rule. What is none is taken as it stands: some programs write UTF-8, some a bare &.
+  const decoded = decodeUtf7(dotted) ?? dotted
+  if (/\//.test(decoded)) return null
   const path = decoded.replaceAll('.', '/')
   return pathProblem(path) === undefined ? normalizePath(path) : null
 }
