@@ -55,8 +55,8 @@ export async function runImports(
   })
   for (const { source } of named) await source.check()
   const to = await reach(config)
-  if (to.own) collectGarbage()
   try {
+    if (to.own) collectGarbage()
     const jobs = await resolved(to, named)
     const progress = new Progress('messages', options.json === true)
     await inTurns(jobs, uploaders, to, progress)
