@@ -13,8 +13,8 @@ import { advice } from './advice.ts'
 const made = 'Made by `node deploy/reference.ts`; what is changed here is lost.'
 
 /** Name of a page -> its text. */
-export function pages(): Record<string, string> {
-  return { 'settings.md': settings(), 'commands.md': commands(), 'errors.md': errors() }
+export async function pages(): Promise<Record<string, string>> {
+  return { 'settings.md': settings(), 'commands.md': await commands(), 'errors.md': errors() }
 }
 
 const cell = (text: string) => text.replaceAll('|', '\\|').replace(/\s+/g, ' ')
@@ -45,8 +45,8 @@ function initialOf({ initial }: AnyKey): unknown {
   return typeof initial === 'function' ? initial() : initial
 }
 
-function commands(): string {
-  const parts = all(commandLine(), 'teal').map(({ path, command }) => {
+async function commands(): Promise<string> {
+  const parts = all(await commandLine(), 'teal').map(({ path, command }) => {
     const words = [path, command.usage()].join(' ').trim()
     const values = command.registeredArguments.map(one => row(code(one.name()), one.description))
     const options = command.options.map(one => row(code(one.flags), one.description))
@@ -93,5 +93,5 @@ function page(title: string, intro: string, parts: readonly string[]): string {
 if (import.meta.main) {
   const folder = new URL('../docs/reference', import.meta.url).pathname
   mkdirSync(folder, { recursive: true })
-  for (const [name, text] of Object.entries(pages())) writeFileSync(join(folder, name), text)
+  for (const [name, text] of Object.entries(await pages())) writeFileSync(join(folder, name), text)
 }

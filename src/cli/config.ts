@@ -12,7 +12,7 @@ interface JsonOptions extends ConfigOptions {
 }
 
 export function configCommand(): Command {
-  const command = new Command('config').description('Look at the configuration')
+  const command = new Command('config')
   withConfig(command.command('show'))
     .description('Print every setting with its origin; secrets are masked')
     .option('--json', 'print JSON')

@@ -5,12 +5,13 @@
 // asked for.
 
 import { createReadStream, existsSync, readFileSync } from 'node:fs'
+import type { Agent, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { json } from 'node:stream/consumers'
 import type { Config } from '#config'
 import { Fault, type FaultCode, faultForms } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { makeLog } from '#lib/log.ts'
-import { undici } from '#lib/process/lazy.ts'
+import { plainHttp } from '#lib/process/lazy.ts'
 import { isPipe, type SocketPath, socketPath } from '#lib/process/socket-path.ts'
 import { controlFile } from '#store/folder/place.ts'
 import { requireData } from './place.ts'
@@ -37,17 +38,18 @@ export async function reach(config: Config, create = false): Promise<Reach> {
   const { dataDir } = config
   if (!create) requireData(config)
   const file = controlFile(dataDir)
-  if (await answers(file)) return new Client(file, undefined)
+  const holder = await found(file)
+  if (holder !== undefined) return holder
   // Most of the program, and only who opens a directory needs it.
   const { openQuietly } = await import('#service')
+  const { makeLog } = await import('#lib/log.ts')
   try {
     const opened = await openQuietly(config, makeLog(config.log.level === 'info' ? 'warn' : config.log.level, 2))
     return new Client(file, opened)
   } catch (error) {
     // Somebody may have taken it in between.
-    if (error instanceof Fault && error.code === 'DataDirectoryInUse' && (await answers(file))) {
-      return new Client(file, undefined)
-    }
+    const taken = error instanceof Fault && error.code === 'DataDirectoryInUse' ? await found(file) : undefined
+    if (taken !== undefined) return taken
     throw error
   }
 }
@@ -62,41 +64,30 @@ export async function accountId(to: Reach, identifier: string): Promise<string> 
   return found.id
 }
 
-/** Whether somebody listens at a socket. */
-async function answers(file: string): Promise<boolean> {
-  if (!isPipe(file) && !existsSync(file)) return false
-  const named = socketPath(file)
-  const client = new (undici().Client)('http://control', { socketPath: named.path })
+/** To whom listens at a socket; undefined where nobody does. */
+async function found(file: string): Promise<Client | undefined> {
+  if (!isPipe(file) && !existsSync(file)) return
+  const client = new Client(file, undefined)
   try {
-    const { statusCode, body } = await client.request({ method: 'GET', path: '/control' })
-    await body.dump()
-    return statusCode < 500
+    const answer = await client.request('GET', '/control', {}, undefined)
+    answer.resume()
+    if (statusOf(answer) < 500) return client
   } catch {
-    return false
-  } finally {
-    await client.destroy()
-    named.release()
+    // Nobody.
   }
+  await client.close()
+  return
 }
 
-type Pool = InstanceType<ReturnType<typeof undici>['Pool']>
-
 class Client implements Reach {
-  readonly #pool: Pool
+  readonly #agent: Agent
   readonly #opened: { close(): Promise<void> } | undefined
   readonly #named: SocketPath
 
   constructor(file: string, opened: { close(): Promise<void> } | undefined) {
     this.#named = socketPath(file)
-    this.#pool = new (undici().Pool)('http://control', {
-      socketPath: this.#named.path,
-      connections: limits.transfer.connectionsMax,
-      headersTimeout: limits.transfer.callMs,
-      bodyTimeout: limits.transfer.callMs,
-      // The other side ends connections that are idle for ten seconds.
-      keepAliveTimeout: 4000,
-      keepAliveMaxTimeout: 4000,
-    })
+    // A connection for each call: none that is kept is ended by the other side meanwhile.
+    this.#agent = new (plainHttp().Agent)({ keepAlive: false, maxSockets: limits.transfer.connectionsMax })
     this.#opened = opened
   }
 
@@ -105,52 +96,64 @@ class Client implements Reach {
   }
 
   async call<Answer>(method: Method, path: string, body?: object, role = 'root'): Promise<Answer> {
-    const answer = await this.#request(method, path, body, role)
-    return (await answer.body.json()) as Answer
+    return (await json(await this.take(method, path, body, role))) as Answer
   }
 
   async send<Answer>(path: string, body: AsyncIterable<Uint8Array> | Uint8Array, role = 'root'): Promise<Answer> {
-    const answer = await this.#pool.request({
-      ...{ method: 'POST', path },
-      headers: { 'x-access-token': role, 'content-type': 'application/octet-stream' },
-      body: body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false }),
-    })
+    const headers = { 'x-access-token': role, 'content-type': 'application/octet-stream' }
+    const answer = await this.request('POST', path, headers, body)
     await refuse(answer)
-    return (await answer.body.json()) as Answer
+    return (await json(answer)) as Answer
   }
 
-  async take(method: Method, path: string, body?: object, role = 'root'): Promise<AsyncIterable<Buffer>> {
-    return (await this.#request(method, path, body, role)).body
+  async take(method: Method, path: string, body?: object, role = 'root'): Promise<IncomingMessage> {
+    const headers = { 'x-access-token': role, ...(body !== undefined && { 'content-type': 'application/json' }) }
+    const answer = await this.request(method, path, headers, body === undefined ? undefined : encoded(body))
+    await refuse(answer)
+    return answer
   }
 
   async close(): Promise<void> {
-    await this.#pool.destroy()
+    this.#agent.destroy()
     this.#named.release()
     await this.#opened?.close()
   }
 
-  async #request(method: Method, path: string, body: object | undefined, role: string) {
-    const headers = { 'x-access-token': role, ...(body !== undefined && { 'content-type': 'application/json' }) }
-    const answer = await this.#pool.request({
-      ...{ method, path, headers },
-      body: body === undefined ? null : JSON.stringify(body),
+  /** Sends a request; what is answered may be there before all of the body is taken. */
+  request(
+    method: Method,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body: AsyncIterable<Uint8Array> | Uint8Array | undefined,
+  ): Promise<IncomingMessage> {
+    const whole = body === undefined || body instanceof Uint8Array
+    const length = whole ? { 'content-length': String(body?.length ?? 0) } : {}
+    return new Promise((resolve, reject) => {
+      const request = plainHttp().request({
+        ...{ method, path, agent: this.#agent, socketPath: this.#named.path, timeout: limits.transfer.callMs },
+        headers: { ...headers, ...length },
+      })
+      request.on('response', resolve).on('error', reject)
+      request.on('timeout', () => request.destroy(new Fault('TimedOut')))
+      if (whole) request.end(body)
+      else {
+        const source = Readable.from(body, { objectMode: false }).on('error', error => request.destroy(error))
+        request.on('close', () => source.destroy())
+        source.pipe(request)
+      }
     })
-    await refuse(answer)
-    return answer
   }
 }
 
-interface Answered {
-  readonly statusCode: number
-  readonly body: { json(): Promise<unknown> }
-}
+const encoded = (body: object) => Buffer.from(JSON.stringify(body))
+const statusOf = ({ statusCode = 500 }: IncomingMessage) => statusCode
 
 /** A refusal of the API as the fault it was. */
-async function refuse(answer: Answered): Promise<void> {
-  if (answer.statusCode < 400) return
-  const { error = '', code = '' } = (await answer.body.json()) as { error?: string; code?: string }
+async function refuse(answer: IncomingMessage): Promise<void> {
+  if (statusOf(answer) < 400) return
+  const { error = '', code = '' } = (await json(answer)) as { error?: string; code?: string }
   const known = Object.hasOwn(faultForms, code) ? (code as FaultCode) : 'InternalError'
-  throw new Fault(known, { text: error, status: answer.statusCode })
+  throw new Fault(known, { text: error, status: statusOf(answer) })
 }
 
 /** A file or, for `-`, standard input, as a stream. */

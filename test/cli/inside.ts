@@ -24,7 +24,7 @@ export function commandsOf(dataDir: () => string): Commands {
       return true
     })
     try {
-      await commandLine().parseAsync([...words, '--data-dir', dataDir()], { from: 'user' })
+      await (await commandLine(words)).parseAsync([...words, '--data-dir', dataDir()], { from: 'user' })
       return { code: 0, out, err: '' }
     } catch (error) {
       if (error instanceof Fault) return { code: 1, out, err: `teal: ${error.message}\n` }

@@ -3,7 +3,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command } from 'commander'
+import { type Command, Help } from 'commander'
 import { expect, test } from 'vitest'
 import { commandLine } from '#cli/program.ts'
 
@@ -41,8 +41,8 @@ function fault(line: string, program: Command): string | undefined {
   return
 }
 
-test.each(documents)('%s names commands and options that there are', document => {
-  const program = commandLine()
+test.each(documents)('%s names commands and options that there are', async document => {
+  const program = await commandLine()
   const text = readFileSync(document, 'utf8')
   const named = [...text.matchAll(/`(teal [^`]+)`/g)].map(([, line = '']) => line)
   const typed = [...text.matchAll(/^(?:sudo )?(teal [^\n#]+)/gm)].map(([, line = '']) => line)
@@ -53,8 +53,30 @@ test.each(documents)('%s names commands and options that there are', document =>
   expect(wrong).toEqual([])
 })
 
-test('a command or an option that there is not is found', () => {
-  expect(fault('teal user ad', commandLine())).toBe('no command ad')
-  expect(fault('teal user add x --passwrd', commandLine())).toBe('no --passwrd')
-  expect(fault('teal suppression list|add|remove', commandLine())).toBeUndefined()
+test('a command or an option that there is not is found', async () => {
+  expect(fault('teal user ad', await commandLine())).toBe('no command ad')
+  expect(fault('teal user add x --passwrd', await commandLine())).toBe('no --passwrd')
+  expect(fault('teal suppression list|add|remove', await commandLine())).toBeUndefined()
+})
+
+test('the list of all commands, of which none is loaded for it, has each as it is', async () => {
+  const listed = await commandLine([])
+  expect(listed.commands.filter(one => one.commands.length > 0 || one.options.length > 0)).toEqual([])
+  const whole = await commandLine()
+  const terms = whole.commands.map(one => new Help().subcommandTerm(one))
+  const { subcommandTerm } = listed.configureHelp()
+  expect(listed.commands.map(one => subcommandTerm?.(one))).toEqual(terms)
+  expect(listed.helpInformation()).toBe(whole.helpInformation())
+})
+
+test.each([
+  ['user', ['user', 'list', '--json']],
+  ['user', ['help', 'user']],
+  ['user', ['--', 'user', 'status']],
+  ['status', ['--bogus', 'status']],
+])('of the command line, %s alone is loaded', async (name, words) => {
+  const { commands } = await commandLine(words)
+  const loaded = commands.filter(one => one.commands.length > 0 || one.options.length > 0).map(one => one.name())
+  expect(loaded).toContain(name)
+  expect(loaded.filter(one => !['status', 'cluster', 'log', 'user'].includes(one))).toEqual([])
 })

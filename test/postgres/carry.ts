@@ -19,7 +19,7 @@ export async function carry(to: string, { dataDir, url, bodies }: Place): Promis
   const place = Object.entries(bodiesAt(bodies)).flatMap(([key, value]) => ['--set', `bodies.${key}=${value}`])
   const words = ['bodies', '--json', '--to', to, '--data-dir', dataDir, '--set', `store.url=${url}`, ...place]
   try {
-    await commandLine().parseAsync(words, { from: 'user' })
+    await (await commandLine()).parseAsync(words, { from: 'user' })
     return Number(process.exitCode ?? 0)
   } finally {
     process.exitCode = 0

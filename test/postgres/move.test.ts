@@ -77,7 +77,7 @@ async function letters(running: Running): Promise<Record<string, number>> {
 const all = { large: letter('large', large).length, small: letter('small', 'aGVsbG8=').length }
 
 async function move(...args: string[]): Promise<void> {
-  await commandLine().parseAsync(['move', '--json', ...args], { from: 'user' })
+  await (await commandLine()).parseAsync(['move', '--json', ...args], { from: 'user' })
 }
 
 test('what broke off is served by nobody, and goes on where it was', async () => {
@@ -142,7 +142,7 @@ test('its address is never shown with its password, and what knows files alone r
     ['restore', join(folders, 'copy')],
     ['verify', '--repair'],
   ]) {
-    const refused = await commandLine()
+    const refused = await (await commandLine())
       .parseAsync([...args, ...place], { from: 'user' })
       .catch((error: unknown) => error)
     expect(refused).toMatchObject({ code: 'NotPermitted', message: expect.stringContaining('pg_dump') })

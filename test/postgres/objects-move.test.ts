@@ -75,7 +75,9 @@ async function hasAll(running: Running): Promise<void> {
 
 async function move(...args: string[]): Promise<void> {
   const set = Object.entries(bodies()).flatMap(([key, value]) => ['--set', `bodies.${key}=${value}`])
-  await commandLine().parseAsync(['move', '--json', ...args, '--set', `store.url=${url}`, ...set], { from: 'user' })
+  await (await commandLine()).parseAsync(['move', '--json', ...args, '--set', `store.url=${url}`, ...set], {
+    from: 'user',
+  })
 }
 
 test('files become objects', async () => {
@@ -90,9 +92,12 @@ test('files become objects', async () => {
 test('objects become files', async () => {
   cpSync(join(first, 'keys'), join(back, 'keys'), { recursive: true })
   cpSync(join(first, 'root-token'), join(back, 'root-token'))
-  const away = commandLine().parseAsync(['move', '--json', '--from', url, '--data-dir', join(folders, 'none')], {
-    from: 'user',
-  })
+  const away = (await commandLine()).parseAsync(
+    ['move', '--json', '--from', url, '--data-dir', join(folders, 'none')],
+    {
+      from: 'user',
+    },
+  )
   await expect(away).rejects.toMatchObject({ code: 'DataMissing' })
   await move('--from', '--data-dir', back)
   expect(readdirSync(join(back, 'blobs')).length).toBeGreaterThan(0)

@@ -30,7 +30,6 @@ interface Options extends ConfigOptions {
 
 export function backupCommand(): Command {
   return withConfig(new Command('backup'))
-    .description('Copy everything into a folder, while the service runs; again, only what is new')
     .argument('[folder]', 'holds one moment, the newest')
     .option('--to <folder>', 'holds several moments, each in a folder of its own that is restored as any backup is')
     .option('--keep <number>', 'how many of them are kept; the oldest go; unset: as many as backup.keep says (7)')
@@ -115,7 +114,6 @@ async function points(folder: string, options: BackupOptions): Promise<void> {
 
 export function restoreCommand(): Command {
   return withConfig(new Command('restore'))
-    .description('Bring a backup back into an empty data directory')
     .argument('<folder>', 'where the backup lies')
     .option('--damaged', 'bring back what is whole of a damaged backup, and name what is not')
     .option(
@@ -141,7 +139,6 @@ export function restoreCommand(): Command {
 
 export function verifyCommand(): Command {
   return withConfig(new Command('verify'))
-    .description('Check every rule of the stored data, and every stored byte against its hash')
     .option('-b, --backup <folder>', 'check a backup instead of the data directory')
     .option('--quick', 'leave out the bytes')
     .option('--repair', 'mend what follows from something else: counters, references, indexes; while nobody serves it')

@@ -14,9 +14,10 @@ import { limits } from '#lib/limits.ts'
 const names = Object.keys(ports) as DevPort[]
 
 export function devCommand(): Command {
-  const command = new Command('dev')
-    .description('Run a mail service for tests: any recipient, any password, a page of what arrived')
-    .addHelpText('after', '\nExamples:\n  teal dev\n  teal dev --smtp-port 2525 --imap-port off\n  teal dev --dir mail')
+  const command = new Command('dev').addHelpText(
+    'after',
+    '\nExamples:\n  teal dev\n  teal dev --smtp-port 2525 --imap-port off\n  teal dev --dir mail',
+  )
   const option = (flags: string, what: string, variable: string) => new Option(flags, what).env(`TEAL_DEV_${variable}`)
   for (const name of names) {
     const { initial, what } = ports[name]

@@ -35,7 +35,7 @@ interface Options extends ConfigOptions {
 }
 
 export function dkimCommand(): Command {
-  const command = new Command('dkim').description('Look at the keys that sign mail of domains, and change them')
+  const command = new Command('dkim')
   withConfig(command.command('list'))
     .description('List the keys')
     .option('--json', 'print JSON')

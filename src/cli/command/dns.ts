@@ -14,7 +14,6 @@ import { reach } from '../reach.ts'
 
 export function dnsCommand(): Command {
   return withConfig(new Command('dns'))
-    .description('Print the DNS records that a domain needs, and check those that are set')
     .argument('<domain>')
     .option('--offline', 'do not look them up')
     .option('--server <address>', 'ask this server (an IP address, with a port if need be)', '')

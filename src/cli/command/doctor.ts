@@ -20,6 +20,7 @@ import {
   lookAtWayOut,
   usual,
 } from '../inspect/machine.ts'
+import { readRun } from '../inspect/run.ts'
 import {
   backupsElsewhere,
   lookAtBackups,
@@ -30,7 +31,6 @@ import {
   lookAtQueue,
   lookAtSenders,
   lookAtVersion,
-  readRun,
 } from '../inspect/running.ts'
 import { lookAtWeb } from '../inspect/web.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
@@ -69,7 +69,6 @@ export function serversOf({ server }: AskOptions): string[] {
 
 export function doctorCommand(): Command {
   return withAsked(withConfig(new Command('doctor')))
-    .description('Look a set-up through: DNS, certificates, MTA-STS, blocklists, queue, disk, backups, clock, versions')
     .argument('[domains...]', 'unset: all that have keys here')
     .option('--backup <folder>', 'where backups are kept')
     .option('--strict', 'notes make the exit code, too')

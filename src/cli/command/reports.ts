@@ -35,7 +35,6 @@ interface Options extends ConfigOptions {
 
 export function reportsCommand(): Command {
   return withConfig(new Command('reports'))
-    .description('Tell what others report about mail of a domain (DMARC, TLS)')
     .argument('<domain>')
     .option('--days <number>', 'how far back', '30')
     .option('--json', 'print JSON')

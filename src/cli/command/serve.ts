@@ -15,7 +15,6 @@ import { type ConfigOptions, configHere, withConfig } from '../options.ts'
 
 export function serveCommand(): Command {
   return withConfig(new Command('serve'))
-    .description('Run the service')
     .addHelpText(
       'after',
       '\nExamples:\n  teal serve\n  teal serve --config teal.toml\n  teal serve --set api.port=8081',

@@ -17,7 +17,7 @@ import { ownAddresses } from '#net/outward/own-addresses.ts'
 import { type Seen, seenRecords, zoneLine } from '../inspect/domain.ts'
 import { type Finding, good, line, unknown } from '../inspect/finding.ts'
 import { lookAtClock, lookAtDisk, lookAtName, lookAtResolver, lookAtWayOut } from '../inspect/machine.ts'
-import { readRun } from '../inspect/running.ts'
+import { readRun } from '../inspect/run.ts'
 import { type ConfigOptions, systemFile, withConfig } from '../options.ts'
 import { print } from '../print.ts'
 import { type Reach, reach, readSecret } from '../reach.ts'
@@ -52,7 +52,6 @@ interface Options extends ConfigOptions, AskOptions {
 
 export function setupCommand(): Command {
   return withAsked(withConfig(new Command('setup')))
-    .description('Set a mail server up: configuration, first account, keys, certificate, DNS records')
     .argument('<domain>', 'domain that is to have mail here')
     .option('--hostname <name>', 'name others reach this machine by; mail.<domain> unless told')
     .option('--admin <name>', 'local part of the first account', 'admin')

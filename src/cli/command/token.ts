@@ -48,7 +48,7 @@ interface CreateOptions extends ConfigOptions {
 }
 
 export function tokenCommand(): Command {
-  const command = new Command('token').description('Make, list and end access tokens')
+  const command = new Command('token')
   withConfig(command.command('create'))
     .description('Print a new token')
     .requiredOption('-r, --role <role>', `one of ${roles.join(', ')}`)

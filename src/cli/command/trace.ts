@@ -50,7 +50,6 @@ interface Arrived {
 
 export function traceCommand(): Command {
   return withConfig(new Command('trace'))
-    .description('Tell the whole way of a message, in and out')
     .argument('<id>', 'its id in the queue, its Message-ID, or the id in the reply it was taken with')
     .option('--json', 'print JSON')
     .addHelpText('after', "\nExample:\n  teal trace '<1234@example.com>'")

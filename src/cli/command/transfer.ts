@@ -20,7 +20,6 @@ interface ExportOptions extends ConfigOptions {
 export function exportCommand(): Command {
   const gather = (value: string, values: string[]) => [...values, value]
   return withConfig(new Command('export'))
-    .description('Write accounts with settings, addresses, mailboxes and filters into a file; mail stays')
     .argument('<file>', 'where to; - is standard output')
     .option('-u, --user <user...>', 'only these accounts (id, username or address)', gather, [])
     .option('-t, --tag <tag...>', 'only accounts with any of these tags', gather, [])
@@ -65,7 +64,6 @@ async function wholeFile(file: string, bytes: AsyncIterable<Buffer>): Promise<vo
 
 export function importCommand(): Command {
   return withConfig(new Command('import'))
-    .description('Take accounts in from an export; what is there already stays as it is')
     .argument('<file>', '- is standard input')
     .option('--create', 'make the data directory where there is none')
     .option('--json', 'print JSON')

@@ -33,7 +33,7 @@ interface AddOptions extends PasswordOptions {
 }
 
 export function userCommand(): Command {
-  const command = new Command('user').description('Make, list, show and delete accounts')
+  const command = new Command('user')
   withPassword(withConfig(command.command('add')))
     .description('Make an account')
     .argument('<username>', 'a name, or an e-mail address')

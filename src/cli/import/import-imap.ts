@@ -32,7 +32,6 @@ interface Options extends ConfigOptions {
 
 export function importImapCommand(): Command {
   return withConfig(new Command('import-imap'))
-    .description('Fetch the mail of an account from another IMAP server')
     .argument('<user>', 'the account here: id, username or e-mail address')
     .requiredOption('--host <host>', 'the other server')
     .option('--port <port>', 'its port; TLS from the start on 993, else STARTTLS', '993')

@@ -31,7 +31,6 @@ const { transfer } = limits
 
 export function importMaildirCommand(): Command {
   return withConfig(new Command('import-maildir'))
-    .description('Move Maildirs into accounts')
     .argument('<pair...>', '<user>:<maildir>; the user is an id, a username or an e-mail address')
     .option('-u, --uploaders <number>', 'accounts whose mail is moved at once (import.uploaders)')
     .option('--dates <source>', 'internal dates: auto, file (time of the file) or header (Received, Date)', 'auto')

@@ -19,7 +19,6 @@ import { type ImportOptions, runImports, type Source } from './import.ts'
 
 export function importMboxCommand(): Command {
   return withConfig(new Command('import-mbox'))
-    .description('Move mbox files into accounts')
     .argument('<pair...>', '<user>:<file>; the user is an id, a username or an e-mail address')
     .option('-f, --folder <path>', 'folder the messages go to', 'INBOX')
     .option('-u, --uploaders <number>', 'accounts whose mail is moved at once (import.uploaders)')

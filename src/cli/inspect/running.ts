@@ -3,7 +3,6 @@
 //
 // Listeners are asked as anybody could ask them; what only the service knows is asked over its socket.
 
-import { readFileSync } from 'node:fs'
 import type { Config } from '#config'
 import { version } from '#lib/build-info.ts'
 import { now } from '#lib/clock.ts'
@@ -13,29 +12,10 @@ import { greeting, shownCertificate } from '#net/outward/probe.ts'
 import { openObjects } from '#store/bodies/objects/parts.ts'
 import { openDatabase } from '#store/engine/open.ts'
 import { shownAddress } from '#store/engine/postgres/address.ts'
-import { runFile } from '#store/folder/place.ts'
 import { createdOf, listPoints } from '#store/upkeep/points.ts'
 import type { Reach } from '../reach.ts'
 import { type Finding, good, unknown, warning, wrong } from './finding.ts'
-
-interface Run {
-  readonly pid: number
-  readonly version: string
-  readonly listeners: Readonly<Record<string, { readonly host: string; readonly port: number }>>
-}
-
-/** What the service that runs says of itself; undefined where none does. */
-export function readRun(dataDir: string): Run | undefined {
-  try {
-    const run = JSON.parse(readFileSync(runFile(dataDir), 'utf8')) as Run
-    process.kill(run.pid, 0)
-    return run
-  } catch (error) {
-    // It is there, and somebody else's.
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return undefined
-    return JSON.parse(readFileSync(runFile(dataDir), 'utf8')) as Run
-  }
-}
+import type { Run } from './run.ts'
 
 export function lookAtVersion(run: Run | undefined): Finding {
   if (run === undefined) {

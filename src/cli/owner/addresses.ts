@@ -228,8 +228,4 @@ const forwards = [
   }),
 ]
 
-export const addressCommands = () => [
-  group('address', 'List, give and take addresses of accounts', addresses),
-  group('alias', 'Domains that stand for others', aliases),
-  group('forward', 'Addresses that only forward', forwards),
-]
+export const addressCommands = () => [group('address', addresses), group('alias', aliases), group('forward', forwards)]

@@ -271,8 +271,8 @@ const tasks = [
 ]
 
 export const belongingCommands = () => [
-  group('app-password', 'Passwords of accounts for their mail programs', passwords),
-  group('autoreply', 'What accounts answer by themselves', autoreplies),
-  group('filter', 'What becomes of mail to accounts', filters),
-  group('task', 'What is done in the background', tasks),
+  group('app-password', passwords),
+  group('autoreply', autoreplies),
+  group('filter', filters),
+  group('task', tasks),
 ]

@@ -218,9 +218,6 @@ const admins = [
 ]
 
 export function domainCommand(): Command {
-  const command = group('domain', 'What domains hold and may hold, who looks after them, and whether they are open', [
-    ...kept,
-    ...state,
-  ])
-  return command.addCommand(group('admin', 'Accounts that look after a domain', admins))
+  const command = group('domain', [...kept, ...state])
+  return command.addCommand(group('admin', admins).description('Accounts that look after a domain'))
 }

@@ -179,12 +179,10 @@ export function manualCommands(program: Command): Command[] {
   const out = (text: string) => void process.stdout.write(`${text}\n`)
   return [
     new Command('completion')
-      .description('Print what a shell needs to complete commands')
       .argument('<shell>', 'bash, zsh or fish')
       .addHelpText('after', '\nExample:\n  teal completion bash > /etc/bash_completion.d/teal')
       .action((shell: string) => out(completionOf(program, shell))),
     new Command('man')
-      .description('Print the manual page')
       .addHelpText('after', '\nExample:\n  teal man > /usr/local/share/man/man1/teal.1')
       .action(() => out(manualOf(program))),
   ]

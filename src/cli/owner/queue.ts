@@ -251,7 +251,4 @@ const webhooks = [
   }),
 ]
 
-export const queueCommands = () => [
-  group('queue', 'What waits to be sent', queue),
-  group('webhook', 'Who is told of events', webhooks),
-]
+export const queueCommands = () => [group('queue', queue), group('webhook', webhooks)]

@@ -256,7 +256,6 @@ const methods = ['GET', 'POST', 'PUT', 'DELETE'] as const
 
 const call = task<TaskOptions & { readonly data?: string }>({
   name: 'call',
-  description: 'Call the HTTP API as the owner of the data, without a token, and print the answer',
   takes: [
     ['<method>', methods.join(', ')],
     ['<path>', 'as /openapi.json has it'],
@@ -286,9 +285,9 @@ function bodyOf(text: string): object {
 }
 
 export const serviceCommands = () => [
-  group('cert', 'Certificates of host names', certs),
-  group('setting', 'What may be set while the service runs', settings),
-  group('sender', 'Domains whose mail is always, or never, taken for junk', senders),
-  group('audit', 'Copies of an account’s mail for who must look into it', audits),
+  group('cert', certs),
+  group('setting', settings),
+  group('sender', senders),
+  group('audit', audits),
   commandOf(call),
 ]

@@ -10,7 +10,7 @@ import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
 import { harmlessInJson } from '#lib/journal/harmless.ts'
 import { limits } from '#lib/limits.ts'
-import { readRun } from '../inspect/running.ts'
+import { readRun } from '../inspect/run.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
 import { reach } from '../reach.ts'
@@ -18,7 +18,6 @@ import { commandOf, group, task } from './task.ts'
 
 const status = task({
   name: 'status',
-  description: 'Say whether the service runs and works, and what it holds',
   example: 'teal status --json',
   async run(to, _words, options, say) {
     const run = readRun(configFrom(options).dataDir)
@@ -84,7 +83,6 @@ interface LogOptions extends ConfigOptions {
 
 function logCommand(): Command {
   return withConfig(new Command('log'))
-    .description('Find the lines of the log that tell of somebody: an address, an id, a host')
     .argument('[words...]', 'what a line must hold, all of them')
     .option('-e, --event <name>', 'only these: message, refused, attempt, login-failed, session, left-out')
     .option('--since <time>', 'only from this time on (2026-11-23, or 2026-11-23T08:00:00Z)')
@@ -174,8 +172,4 @@ function readable({ level, time, msg, ...rest }: Line): string {
   return `${String(time)} ${String(level).padEnd(5)} ${JSON.stringify(msg ?? '').slice(1, -1)}  ${fields.join(' ')}`
 }
 
-export const statusCommands = () => [
-  commandOf(status),
-  group('cluster', 'Look after nodes that share one database', [clusterStatus]),
-  logCommand(),
-]
+export const statusCommands = () => [commandOf(status), group('cluster', [clusterStatus]), logCommand()]

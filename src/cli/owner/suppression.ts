@@ -67,4 +67,4 @@ const tasks = [
   }),
 ]
 
-export const suppressionCommands = () => [group('suppression', 'Addresses that are not written to', tasks)]
+export const suppressionCommands = () => [group('suppression', tasks)]

@@ -16,7 +16,8 @@ export interface TaskOptions extends ConfigOptions {
 
 export interface Task<Options extends TaskOptions = TaskOptions> {
   readonly name: string
-  readonly description: string
+  /** Missing where the list of commands has it (commands.ts). */
+  readonly description?: string
   /** As commander has them: `<needed>`, `[optional]`, `<several...>`; each with its explanation. */
   readonly takes?: readonly (readonly [string, string?])[]
   readonly options?: readonly (readonly [string, string])[]
@@ -34,14 +35,14 @@ export function task<Options extends TaskOptions>(made: Task<Options>): Task {
 }
 
 /** A command with these as its own commands. */
-export function group(name: string, description: string, tasks: readonly Task[]): Command {
-  const command = new Command(name).description(description)
+export function group(name: string, tasks: readonly Task[]): Command {
+  const command = new Command(name)
   for (const one of tasks) command.addCommand(commandOf(one))
   return command
 }
 
 /** A task as a command. */
-export function commandOf({ name, description, takes = [], options = [], example, run }: Task): Command {
+export function commandOf({ name, description = '', takes = [], options = [], example, run }: Task): Command {
   const command = withConfig(new Command(name)).description(description)
   for (const [form, text] of takes) command.argument(form, text)
   for (const [form, text] of options) command.option(form, text)

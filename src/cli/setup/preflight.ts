@@ -10,7 +10,7 @@ import { Fault } from '#lib/fault.ts'
 import { portState } from '#net/outward/probe.ts'
 import { databaseFile, localPlace, runFile } from '#store/folder/place.ts'
 import { mayBeNew } from '#store/folder/presence.ts'
-import { readRun } from '../inspect/running.ts'
+import { readRun } from '../inspect/run.ts'
 import { isOwnFile, type Plan } from './plan.ts'
 
 /** What lies in the way, as sentences; empty where nothing does. */

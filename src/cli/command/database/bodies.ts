@@ -24,7 +24,6 @@ interface BodiesOptions extends ConfigOptions {
 
 export function bodiesCommand(): Command {
   return withConfig(new Command('bodies'))
-    .description('Carry large parts of messages from the database on PostgreSQL to the store of bodies.url, or back')
     .requiredOption('--to <place>', 'bucket, or database')
     .option('--json', 'print the result as JSON')
     .addHelpText(

@@ -33,7 +33,6 @@ interface MoveOptions extends ConfigOptions {
 
 export function moveCommand(): Command {
   return withConfig(new Command('move'))
-    .description('Move everything from the database file to PostgreSQL, or back, while the service is stopped')
     .option('--to [url]', 'database that gets it; without a value that of store.url')
     .option('--from [url]', 'database that it comes from, into a new file in the data directory')
     .option('--json', 'print the result as JSON')

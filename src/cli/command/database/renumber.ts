@@ -19,9 +19,6 @@ interface Options extends ConfigOptions {
 
 export function renumberCommand(): Command {
   return withConfig(new Command('renumber'))
-    .description(
-      'Give all folders a new UIDVALIDITY, after the database was brought back to an earlier moment, while no service runs',
-    )
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
