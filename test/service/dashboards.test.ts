@@ -9,6 +9,8 @@ import { useTeal } from '../running.ts'
 import { queries } from './queries.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'teal-dashboards-'))
+// Said before the service, so that it comes when that has ended: it makes a backup there.
+afterAll(() => rmSync(root, { recursive: true, force: true }))
 const service = useTeal({
   tls: { acme: { enabled: true, termsAgreed: true, directory: 'http://127.0.0.1:9/dir', names: ['mx.example.com'] } },
   backup: { folder: root },
@@ -24,8 +26,6 @@ beforeAll(async () => {
   lmtp.close()
   text = await (await service.raw('GET', '/metrics')).text()
 })
-
-afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 test.each([...queries()])('%s', (_where, query) => {
   const names = query.match(/\b(wildduck|process|nodejs)_\w+/g) ?? []
