@@ -1,5 +1,5 @@
 // Packages that are loaded when first asked for (src/lib/process/lazy.ts): each becomes a file of its own, which exports what
-// is asked for of it by module.
+// is asked for of it by module. One that another of them needs, in the same version, is not copied into that: it asks for the file.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,5 +31,19 @@ export const laterEntries: Plugin = {
         .join(''),
       resolveDir: root,
     }))
+    building.onResolve({ filter: /^[^.:]/ }, async ({ path, importer, namespace, resolveDir, kind, pluginData }) => {
+      if (namespace !== 'file' || pluginData === looking || !later.get(packageOf(path))?.includes(path)) return
+      const own = await building.resolve(path, { resolveDir: root, kind, pluginData: looking })
+      const theirs = await building.resolve(path, { importer, resolveDir, kind, pluginData: looking })
+      return own.path === theirs.path ? { path, namespace: 'shared' } : undefined
+    })
+    building.onLoad({ filter: /.*/, namespace: 'shared' }, ({ path }) => ({
+      contents: `module.exports = require('./${packageOf(path)}.js')['${path}']`,
+      resolveDir: root,
+    }))
+    building.onResolve({ filter: /^\.\//, namespace: 'shared' }, ({ path }) => ({ path, external: true }))
   },
 }
+
+/** Of a question of our own. */
+const looking = 'looking'
