@@ -10,8 +10,9 @@ import type { Reader } from './reader.ts'
 
 const sources = {
   user: 'SELECT max(num) AS last FROM "user"',
+  // What went from a folder may outlive it, and its account, for a while: no other folder may take it for its own.
   mailbox:
-    'SELECT max(last) AS last FROM (SELECT max(num) AS last FROM mailbox UNION ALL SELECT max(mailbox) FROM removed_mailbox)',
+    'SELECT max(last) AS last FROM (SELECT max(num) AS last FROM mailbox UNION ALL SELECT max(mailbox) FROM removed_mailbox UNION ALL SELECT max(mailbox) FROM expunged)',
   message: `SELECT max(last) AS last FROM (SELECT max(num) AS last FROM message UNION ALL SELECT max(num) FROM expunged UNION ALL SELECT max(thread) FROM reference UNION ALL SELECT max(num) FROM archive UNION ALL SELECT ${whole('value')} FROM meta WHERE key = 'message.num')`,
   body: 'SELECT max(num) AS last FROM body',
   outbound: 'SELECT max(num) AS last FROM outbound',
