@@ -8,7 +8,6 @@
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
-import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { normalizeAddress } from '#mail/address/address.ts'
 import { rewriteSender } from '#mail/address/srs.ts'
@@ -30,6 +29,7 @@ import { type Append, type Appended, appendMessage } from '../mailbox/append.ts'
 import { saysOfSpam, spamFields, spamLevelOf, withoutVerdicts } from '../screening/classification.ts'
 import { saidBy, saidIn } from '../screening/said.ts'
 import type { SpamJudge } from '../screening/spam.ts'
+import { Storms } from '../screening/storm.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
 import { noteReport } from '../sending/report-arrival.ts'
 import { noteBounce } from '../sending/returned-arrival.ts'
@@ -60,6 +60,8 @@ interface Contents {
   readonly said: () => Promise<SpamText>
 }
 
+type ToAccount = DeliveryRecipient & { readonly account: User }
+
 export interface DeliveryOptions {
   readonly system: Actors
   readonly sequence: Numbers
@@ -87,10 +89,12 @@ export type DeliveryObserver = (
 export class LocalDelivery {
   readonly #options: DeliveryOptions
   readonly #recipients: Recipients
+  readonly #storms: Storms
   #observer: DeliveryObserver | undefined
 
   constructor(options: DeliveryOptions) {
     this.#options = options
+    this.#storms = new Storms(options.throttle)
     this.#recipients = new Recipients(options)
   }
 
@@ -104,11 +108,9 @@ export class LocalDelivery {
     this.#observer = observer
   }
 
-  /** Counts what an account got, and notes whom it heard from. */
-  #note(message: Arriving, account: User | undefined, stored: Appended | null, junk: boolean): void {
-    if (account === undefined || stored === null || stored.duplicate) return
-    void this.#options.throttle.count('received', account.id, limits.user.receivedWindowMs)
-    if (!junk) this.#options.addressBook.note(account.num, sendersOf(message.header), now())
+  /** Notes whom an account heard from. */
+  #note(message: Arriving, account: User, stored: Appended, junk: boolean): void {
+    if (!stored.duplicate && !junk) this.#options.addressBook.note(account.num, sendersOf(message.header), now())
   }
 
   /** Notes whom an account writes to: those in its fields who get it. */
@@ -210,12 +212,17 @@ export class LocalDelivery {
       return storedAs(await this.#options.system.handle(recipient.user).run(appendMessage, append), undefined)
     }
     const judged = await this.#options.spam.judge(message, account, source, said)
+    return this.#storms.counting(account, () => this.#toAccount(judged, { ...recipient, account }, source, bytes))
+  }
+
+  async #toAccount(judged: Arriving, recipient: ToAccount, source: string, bytes: Bytes): Promise<Settled> {
+    const { account, returned } = recipient
     // What came back is no letter: it goes on to nobody, and is answered by nobody. Whoever else writes to such an address is a stranger.
-    const cameBack = returned !== undefined && mayBeBounce(message.header, message.from)
+    const cameBack = returned !== undefined && mayBeBounce(judged.header, judged.from)
     if (!cameBack && this.#options.rules.has(account, judged.score)) {
-      return this.#byRules(judged, { ...recipient, account }, source, bytes)
+      return this.#byRules(judged, recipient, source, bytes)
     }
-    const stored = await this.#store(account, this.#append(judged, { ...recipient, account }, source), bytes)
+    const stored = await this.#store(account, this.#append(judged, recipient, source), bytes)
     this.#note(judged, account, stored, false)
     return storedAs(stored, judged.spam?.score)
   }
@@ -246,12 +253,7 @@ export class LocalDelivery {
     return plainAppend(message, recipient, source, this.#options.rules.classifies)
   }
 
-  async #byRules(
-    message: Arriving,
-    recipient: DeliveryRecipient & { readonly account: User },
-    source: string,
-    bytes: Bytes,
-  ): Promise<Settled> {
+  async #byRules(message: Arriving, recipient: ToAccount, source: string, bytes: Bytes): Promise<Settled> {
     const { rules, system } = this.#options
     const { user, address, account } = recipient
     const handle = system.handle(user)

@@ -8,11 +8,12 @@ import { Fault } from '#lib/fault.ts'
 import { normalizeAddress, splitAddress } from '#mail/address/address.ts'
 import { isRewritten, readRewritten } from '#mail/address/srs.ts'
 import type { Lookup } from '#store/accounts/lookup.ts'
-import { readUsage, type User } from '#store/accounts/users.ts'
+import { readUsage } from '#store/accounts/users.ts'
 import type { Counters } from '#store/folder/counters.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { findOutbound } from '#store/sending/outbound.ts'
 import type { Actors } from '../kernel/system.ts'
+import { Storms } from '../screening/storm.ts'
 import { ownerOfForward } from '../sending/forward-owner.ts'
 import type { DeliveryRecipient } from './envelope.ts'
 import type { ForwardKeys } from './forward.ts'
@@ -29,9 +30,11 @@ export interface RecipientOptions {
 
 export class Recipients {
   readonly #options: RecipientOptions
+  readonly #storms: Storms
 
   constructor(options: RecipientOptions) {
     this.#options = options
+    this.#storms = new Storms(options.throttle)
   }
 
   /**
@@ -91,7 +94,7 @@ export class Recipients {
     if (account.disabled) throw new Fault('UserDisabled')
     // One whose own domain is closed is so at its addresses elsewhere, too.
     if (await lookup.isClosed(splitAddress(account.address).domain)) throw new Fault('DomainDisabled')
-    await this.#refuseStorm(account)
+    await this.#storms.refuse(account)
     const storage = system.storageOf(account.id) ?? (await readUsage(system.read, account.num)).storage
     if (storage >= (account.quota || settings.get('const:max:storage'))) throw new Fault('OverQuotaError')
     return { address, user: account.id, account }
@@ -124,13 +127,5 @@ export class Recipients {
   /** A data directory whose disk is not mounted looks like a new one: no mail must come back for that. */
   async #unknown(): Promise<Fault> {
     return new Fault((await this.#options.lookup.inUse()) ? 'UserNotFound' : 'NoAccountsYet')
-  }
-
-  /** An account that has a number of its own takes no more messages in an hour. */
-  async #refuseStorm({ id, options }: User): Promise<void> {
-    const max = options.limits?.receivedMax ?? 0
-    if (max === 0) return
-    const { used } = await this.#options.throttle.counted('received', id)
-    if (used >= max) throw new Fault('DeliveryRateExceeded')
   }
 }
