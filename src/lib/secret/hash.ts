@@ -44,7 +44,7 @@ export async function verifyPassword(password: Password, stored: string | null):
   if (form === undefined) throw new Fault('HashError')
   const start = monotonic()
   const same = await matches(form, bytes, password)
-  if (!same) levelCost(bytes, monotonic() - start)
+  if (!same) levelCost(bytes, form, monotonic() - start)
   return same
 }
 
@@ -79,12 +79,28 @@ function derive(bytes: Buffer, salt: Buffer): Buffer {
   return hash
 }
 
-/** After a failure with a cheaper form: the rest of what the standard form would have cost. */
-function levelCost(bytes: Buffer, spentMs: number): void {
+/** After a failure: the rest of what the standard form would have cost. */
+function levelCost(bytes: Buffer, form: HashForm, spentMs: number): void {
+  const rounds = roundsOwed(form, spentMs, standardMs)
   const salt = Buffer.alloc(standard.saltBytes)
-  if (standardMs === 0) derive(bytes, salt)
-  const rounds = Math.round(standard.rounds * (1 - spentMs / standardMs))
-  if (rounds > 0) pbkdf2Sync(bytes, salt, rounds, standard.hashBytes, standard.digest)
+  if (rounds === standard.rounds) derive(bytes, salt)
+  else if (rounds > 0) pbkdf2Sync(bytes, salt, rounds, standard.hashBytes, standard.digest)
+}
+
+/**
+ * Rounds of the standard form that a check which failed still owes. What is counted in the same rounds owes those that are
+ * missing, and the standard form none: its own time, which is never twice the same, would be made up to the mean of others, and
+ * a name that somebody has be told by that. Of other forms time is all that can be compared.
+ *
+ * @param spentMs what the check took
+ * @param standardMs what the standard form takes in this thread; 0 where that is not known yet
+ */
+export function roundsOwed(form: HashForm, spentMs: number, standardMs: number): number {
+  const { rounds, hashBytes, digest } = standard
+  if (form.kind === 'pbkdf2' && form.digest === digest) {
+    return Math.max(0, rounds - form.rounds * Math.ceil(form.hash.length / hashBytes))
+  }
+  return standardMs === 0 ? rounds : Math.max(0, Math.round(rounds * (1 - spentMs / standardMs)))
 }
 
 function same(made: string, stored: string): boolean {

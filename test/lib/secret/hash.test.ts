@@ -2,8 +2,8 @@ import { hash as argon2, argon2d } from 'argon2'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { knownHash, needsRehash, parseHash } from '#lib/secret/form.ts'
-import { hashPassword, verifyPassword } from '#lib/secret/hash.ts'
+import { type HashForm, knownHash, needsRehash, parseHash } from '#lib/secret/form.ts'
+import { hashPassword, roundsOwed, verifyPassword } from '#lib/secret/hash.ts'
 import vectors from './vectors.json' with { type: 'json' }
 
 /** Another printable character of the crypt and base64 alphabets in the last place of the hash that carries whole bits. */
@@ -122,5 +122,24 @@ describe('a stored hash', () => {
     expect(await verifyPassword('', null)).toBe(false)
     expect(await verifyPassword('', '')).toBe(false)
     expect(await verifyPassword('password', null)).toBe(false)
+  })
+})
+
+describe('a check that failed', () => {
+  const ours = parseHash(hashPassword('somebody')) as HashForm & { kind: 'pbkdf2' }
+  const others = parseHash(vectors.find(({ kind }) => kind === 'md5-crypt')?.stored ?? '') as HashForm
+
+  test.each<[string, HashForm, number, number, number]>([
+    ['quicker than others', ours, 20, 30, 0],
+    ['slower than others', ours, 40, 30, 0],
+    ['the first of its thread', ours, 30, 0, 0],
+    ['of a tenth of the rounds', { ...ours, rounds: 10_000 }, 20, 30, 90_000],
+    ['of two blocks', { ...ours, rounds: 10_000, hash: Buffer.alloc(64) }, 20, 30, 80_000],
+    ['of more rounds', { ...ours, rounds: 200_000 }, 20, 30, 0],
+    ['of another form', others, 3, 30, 90_000],
+    ['of another form that took longer', others, 31, 30, 0],
+    ['of another form, the first of its thread', others, 3, 0, 100_000],
+  ])('%s owes what the standard form would have cost, and that one nothing', (_what, form, spent, usual, owed) => {
+    expect(roundsOwed(form, spent, usual)).toBe(owed)
   })
 })
