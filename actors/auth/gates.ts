@@ -2,8 +2,9 @@
 //
 // Promises: never do more pass than may still fail, however many come at once; where as many are under way, the next one
 // waits for an outcome, in order, and who comes past that bound is refused; nobody waits at a gate where nothing is under
-// way. Failures live in the cache and outlast a restart. Who is refused is held back for a moment, so that asking without
-// pause costs the asker and not the service.
+// way. Where nodes count together each lets its part of them through, so that nobody has to be asked: what more may pass is what
+// has begun elsewhere before an outcome was heard. Failures live in the cache and outlast a restart. Who is refused is held back for
+// a moment, so that asking without pause costs the asker and not the service.
 
 import { after } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
@@ -49,7 +50,7 @@ export class Gates {
     let woken: Gate | undefined
     for (;;) {
       const shut = gates.find(gate => this.#used(gate) >= gate.max)
-      const busy = shut ?? gates.find(gate => this.#used(gate) + this.#underWay(gate) >= gate.max)
+      const busy = shut ?? gates.find(gate => this.#room(gate) <= 0)
       // The place that was kept for this one is another's, since it does not take it.
       if (woken !== undefined && busy !== undefined && busy !== woken) this.#wake(woken)
       if (shut !== undefined) return this.refuse(who, this.#cache.counted(shut.kind, shut.id).ttlMs)
@@ -96,13 +97,18 @@ export class Gates {
     return this.#checking.get(nameOf(gate)) ?? 0
   }
 
+  /** How many more may pass here; one always where none is under way and not all have failed. */
+  #room(gate: Gate): number {
+    const left = Math.max(0, gate.max - this.#used(gate))
+    return Math.max(Math.floor(left / this.#cache.sharers()), Math.min(1, left)) - this.#underWay(gate)
+  }
+
   /** As many as may pass now; all where none may any more, to be refused. */
   #wake(gate: Gate): void {
     const name = nameOf(gate)
     const waiting = this.#waiting.get(name)
     if (waiting === undefined) return
-    const used = this.#used(gate)
-    const free = used >= gate.max ? waiting.length : gate.max - used - this.#underWay(gate)
+    const free = this.#used(gate) >= gate.max ? waiting.length : this.#room(gate)
     const called = waiting.splice(0, Math.max(0, free))
     if (waiting.length === 0) this.#waiting.delete(name)
     for (const wake of called) wake()

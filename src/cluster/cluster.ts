@@ -118,7 +118,7 @@ export class Cluster implements Elsewhere {
     })
     this.#rereads = every(limits.cluster.reloadMs, () => void of.system.everywhere.reloadAll().catch(() => {}))
     this.counters = shareCache({
-      cache: of.cache,
+      ...{ cache: of.cache, sharers: () => this.#peers.length + 1 },
       strict: (id, strict) => this.#strict(id, strict),
       tell: told => {
         for (const peer of this.#peers) this.#line.tell(peer, 'counted', told)

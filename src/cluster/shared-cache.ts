@@ -23,12 +23,14 @@ export interface SharedCacheOptions {
   readonly cache: Cache
   /** Has a call carried out where it belongs; undefined where that is here, or nobody can be asked. */
   readonly strict: (id: string, strict: Strict) => Promise<{ readonly result: unknown } | undefined>
+  /** How many nodes count, with this one. */
+  readonly sharers: () => number
   /** Tells the other nodes. */
   readonly tell: (changes: readonly CacheChange[]) => void
 }
 
 /** @returns the counters, which every user of counters has to go by from now on */
-export function shareCache({ cache, strict, tell }: SharedCacheOptions): SharedCounters {
+export function shareCache({ cache, strict, sharers, tell }: SharedCacheOptions): SharedCounters {
   let waiting: CacheChange[] = []
   /** Places of sums in `waiting`, which further ones are added to. */
   const sums = new Map<string, number>()
@@ -41,6 +43,7 @@ export function shareCache({ cache, strict, tell }: SharedCacheOptions): SharedC
     sums.clear()
     if (changes.length > 0) tell(changes)
   }
+  cache.sharers = sharers
   cache.echo = change => {
     const [what, kind, id] = change
     const name = `${kind} ${id}`

@@ -42,6 +42,8 @@ export type CacheChange =
 export class Cache implements Counters {
   /** Hears of what is done here, and not of what another cache told. */
   echo: ((change: CacheChange) => void) | undefined
+  /** How many caches, this one included, are told of what is counted in each. */
+  sharers: () => number = () => 1
   readonly #tables: Tables
   readonly #dir: string
   readonly #log: Log
@@ -346,8 +348,7 @@ export class Cache implements Counters {
         grown += (entry === null ? 0 : 1) - (before === undefined ? 0 : 1)
       }
     })
-    done.push(all)
-    await settled(done)
+    await settled([...done, all])
     this.#stored += grown
   }
 
@@ -386,7 +387,7 @@ function keyOf(kind: string, id: string): string {
   return id.length <= 200 ? `${kind}:${id}` : `${kind}#${createHash('sha256').update(id).digest('base64url')}`
 }
 
-/** Resolves when all are on disk. The engine says why a commit failed with a promise of its own, which is heard here too. */
+/** Resolves when all are on disk. The engine says why a commit failed with a promise of its own, which is heard too. */
 async function settled(writes: readonly Promise<boolean>[]): Promise<void> {
   const heard = writes.map(write =>
     write.catch(async (error: { commitError?: Promise<never> }) => {

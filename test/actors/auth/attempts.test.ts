@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Attempt, type AttemptKind, Attempts } from '#actors/auth/attempts.ts'
+import { shareCache } from '#cluster/shared-cache.ts'
 import { shiftClock } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
 import { networksOf, rangesOf } from '#lib/network.ts'
-import { Cache } from '#store/folder/cache.ts'
+import { Cache, type CacheChange } from '#store/folder/cache.ts'
 
 let dir = ''
 let cache: Cache
@@ -37,13 +38,19 @@ async function once(kind: AttemptKind, account: string, ip: string, right = fals
 }
 
 /** Begins so many at once and gives those that are let through at first, and how many are in the end when all fail. */
-async function flood(count: number, subject: (at: number) => { account: string; ip: string }) {
+async function flood(
+  count: number,
+  subject: (at: number) => { account: string; ip: string },
+  where = (_at: number) => attempts,
+) {
   const begun: Attempt[] = []
   const all = Array.from({ length: count }, (_, at) =>
-    attempts.begin('password', subject(at)).then(
-      attempt => void begun.push(attempt),
-      () => undefined,
-    ),
+    where(at)
+      .begin('password', subject(at))
+      .then(
+        attempt => void begun.push(attempt),
+        () => undefined,
+      ),
   )
   await new Promise(resolve => setImmediate(resolve))
   const first = begun.length
@@ -105,6 +112,28 @@ describe('one network', () => {
 })
 
 describe('one account', () => {
+  test('is guessed at twelve times at all nodes together, however many come to each at once', async () => {
+    const nodes = ['a', 'b', 'c'].map(name => Cache.open({ dir: join(dir, name), log: makeLog('silent') }))
+    try {
+      for (const own of nodes) {
+        const others = nodes.filter(other => other !== own)
+        const tell = (changes: readonly CacheChange[]) => {
+          for (const other of others) for (const change of changes) other.apply(change)
+        }
+        shareCache({ cache: own, sharers: () => nodes.length, strict: async () => undefined, tell })
+      }
+      const entrances = nodes.map(own => new Attempts(own))
+      const at = (number: number) => entrances[number % nodes.length] as Attempts
+      const stranger = (number: number) => ({ account: 'anna', ip: `198.51.${number % 256}.5` })
+      expect((await flood(90, stranger, at)).first).toBe(12)
+      const ip = '203.0.113.1'
+      const soon = () => Promise.all(entrances.map(one => one.begin('password', { account: 'anna', ip })))
+      await expect(soon()).rejects.toMatchObject({ code: 'RateLimitedError' })
+    } finally {
+      await Promise.all(nodes.map(own => own.close()))
+    }
+  })
+
   test('is guessed at twelve times by strangers, and its own network still comes in', async () => {
     attempts.entered('password', { account: 'anna', ip: '192.0.2.1' })
     expect((await flood(600, at => ({ account: 'anna', ip: `198.51.${at % 256}.5` }))).looked).toBe(12)
