@@ -21,6 +21,8 @@ type Phase = 'authorization' | 'transaction'
 
 interface Row {
   readonly phase: Phase | 'any'
+  /** It has no arguments (RFC 1939 5, 6; RFC 2449 5; RFC 2595 4; RFC 6856 2). */
+  readonly alone?: true
   run(session: Session, argument: string): Promise<void> | void
 }
 
@@ -206,6 +208,7 @@ export class Session {
       await this.#held?.check()
       if (row === undefined) throw new Refusal('Unknown command')
       if (row.phase !== 'any' && row.phase !== this.phase) throw new Refusal('This is not allowed now')
+      if (row.alone === true && argument !== '') throw new Refusal(`${name} takes no argument`)
       await row.run(this, argument)
       if (this.#drop !== undefined) this.#errors = 0
     } catch (error) {
@@ -311,10 +314,11 @@ function listing(
 
 const commands: Readonly<Record<string, Row | undefined>> = {
   __proto__: null as never,
-  CAPA: { phase: 'any', run: session => session.lines('Capabilities', capabilities(session)) },
-  NOOP: { phase: 'transaction', run: session => session.ok('Nothing done') },
-  UTF8: { phase: 'authorization', run: session => session.ok('UTF-8 it is') },
+  CAPA: { alone: true, phase: 'any', run: session => session.lines('Capabilities', capabilities(session)) },
+  NOOP: { alone: true, phase: 'transaction', run: session => session.ok('Nothing done') },
+  UTF8: { alone: true, phase: 'authorization', run: session => session.ok('UTF-8 it is') },
   STLS: {
+    alone: true,
     phase: 'authorization',
     async run(session) {
       const { tls } = session.services
@@ -342,6 +346,7 @@ const commands: Readonly<Record<string, Row | undefined>> = {
   },
   AUTH: { phase: 'authorization', run: authenticate },
   STAT: {
+    alone: true,
     phase: 'transaction',
     run(session) {
       const { count, size } = session.drop.stat
@@ -369,6 +374,7 @@ const commands: Readonly<Record<string, Row | undefined>> = {
     },
   },
   RSET: {
+    alone: true,
     phase: 'transaction',
     run(session) {
       session.drop.reset()
@@ -376,6 +382,7 @@ const commands: Readonly<Record<string, Row | undefined>> = {
     },
   },
   QUIT: {
+    alone: true,
     phase: 'any',
     async run(session) {
       session.over = true

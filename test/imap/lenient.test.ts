@@ -207,6 +207,11 @@ describe('too long, or at the wrong time', () => {
     expect(await statusOf(client, 'NOOP')).toBe('OK')
     client.send(`${long}\r\n`)
     expect(await client.line()).toMatch(/^\* BAD/)
+    // A literal without a command is not invited, and one that comes uninvited is none.
+    for (const line of ['{3}', '{9+}\r\nx LOGOUT\n', '(x) {3}']) {
+      client.send(`${line}\r\n`)
+      expect(await client.line(), line).toMatch(/^\* BAD/)
+    }
     expect(await statusOf(client, `LOGIN ${user} "secret of ${user}"`)).toBe('OK')
     expect(await client.ask(`SEARCH SUBJECT ${'y'.repeat(limits.imap.commandBytesMax)}`)).toMatchObject({
       status: 'BAD',

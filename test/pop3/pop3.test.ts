@@ -81,6 +81,10 @@ describe('before login', () => {
     pop.close()
     // RFC 2595 4: what is named may be given now.
     const own = await login()
+    for (const name of ['NOOP', 'STAT', 'RSET']) {
+      expect(await ask(own, `${name} 1`)).toMatch(/^-ERR/)
+      expect(await ask(own, `${name} `)).toMatch(/^\+OK/)
+    }
     expect(await ask(own, 'CAPA')).toMatch(/^\+OK/)
     expect(await lines(own)).toEqual(all.filter(name => name !== 'STLS'))
     own.close()
@@ -101,6 +105,10 @@ describe('before login', () => {
     'AUTH FROB',
     'USER',
     '__proto__',
+    'STLS x',
+    'CAPA x',
+    'UTF8 x',
+    'QUIT x',
   ])('%j is refused', async command => {
     const pop = await open()
     expect(await ask(pop, command)).toMatch(/^-ERR/)

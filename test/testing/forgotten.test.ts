@@ -36,6 +36,26 @@ async function said(inbox: Inbox, ...lines: string[]): Promise<string> {
   return text
 }
 
+/** A session that has said so much; it says one thing more when it is asked, and what it hears to its end or an answer comes back. */
+async function held(inbox: Inbox, first: readonly string[], last: string): Promise<() => Promise<string>> {
+  const socket = connect(inbox.imap.port, inbox.imap.host)
+  let text = ''
+  socket.setEncoding('latin1').on('data', chunk => {
+    text += chunk
+  })
+  const ask = async (line: string) => {
+    text = ''
+    socket.write(`a ${line}\r\n`)
+    await expect.poll(() => /^a (OK|NO|BAD)|^\* BYE/m.test(text)).toBe(true)
+  }
+  for (const line of [`LOGIN ${inbox.user} "${inbox.password}"`, ...first]) await ask(line)
+  return async () => {
+    await ask(last)
+    socket.destroy()
+    return text
+  }
+}
+
 const ask = (path: string) => fetch(mail.url + path, { headers: { 'x-access-token': mail.rootToken } })
 
 const number = (text: string, name: string) => Number(new RegExp(`${name} (\\d+)`).exec(text)?.[1])
@@ -49,6 +69,13 @@ test('a client that was away for longer is told of all that is not there', async
   // Uids 2 and 5 stay.
   await taken('1')
   const first = await highest()
+  // Told of nothing from here on. The first two know their list of messages, which says which is the first unseen.
+  const live = await Promise.all([
+    held(inbox, ['SELECT INBOX'], 'NOOP'),
+    held(inbox, ['ENABLE QRESYNC', 'SELECT INBOX'], 'UID FETCH 2 (UID)'),
+    held(inbox, ['ENABLE IMAP4rev2', 'SELECT INBOX'], 'NOOP'),
+    held(inbox, ['ENABLE IMAP4rev2', 'SELECT INBOX'], 'FETCH 30 (UID)'),
+  ])
   await taken('3:4')
   await taken('6:40')
   const middle = await highest()
@@ -64,6 +91,7 @@ test('a client that was away for longer is told of all that is not there', async
   expect(await since(first)).toContain(exact)
   await mail.clock.advance(20 * day)
   await expect.poll(() => since(first)).toContain(`* VANISHED (EARLIER) 1,3:4,6:${many}\r\n`)
+  for (const asked of live) expect(await asked()).toMatch(/^(?:\* \d+ FETCH .*\r\n)?\* BYE [^\r\n]+\r\n$/)
   expect(await since(first, ' 1:2,4:9,50')).toContain('* VANISHED (EARLIER) 1,4,6:9,50\r\n')
   expect(await since(middle)).toContain(`* VANISHED (EARLIER) 41:${many}\r\n`)
   expect(await since(last)).not.toContain('VANISHED')

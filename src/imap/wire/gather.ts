@@ -8,7 +8,7 @@ import { Pieces } from '#lib/bytes/pieces.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { type Connection, LongLine } from '#net/connection.ts'
-import type { Literal } from './decoder.ts'
+import { type Literal, malformed } from './decoder.ts'
 
 /** A literal that is announced and not read. */
 export interface Announced {
@@ -19,7 +19,7 @@ export interface Announced {
 }
 
 export interface Gathered {
-  /** Empty where the line has none. */
+  /** Empty where the line has none; no literal is invited then. */
   readonly tag: string
   /** Upper case; empty where the line has none. */
   readonly name: string
@@ -82,10 +82,10 @@ export async function gather(
       parts.push(text)
       break
     }
-    const asked = tag === '' ? undefined : look(name, byUid)
-    refused ??= asked?.refused
+    const asked = tag === '' ? { refused: malformed('A tag is missing'), messages: false } : look(name, byUid)
+    refused ??= asked.refused
     const before = text.slice(0, text.lastIndexOf(announced.binary ? '~{' : '{'))
-    if (asked?.messages === true && (parts.length > 0 || before.trim() !== '')) {
+    if (asked.messages && (parts.length > 0 || before.trim() !== '')) {
       parts.push(before)
       return { tag, name, byUid, parts, message: announced, refused }
     }
