@@ -6,7 +6,8 @@ import { createServer, connect as dial } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { greatest, jsonAt, least, whole } from '#store/engine/dialect.ts'
+import { fold } from '#mail/text/fold.ts'
+import { folded, greatest, jsonAt, least, whole } from '#store/engine/dialect.ts'
 import { openWhole } from '#store/engine/open.ts'
 import { openPostgresReader } from '#store/engine/postgres/reader.ts'
 import { type Client, connect } from '#store/engine/postgres/session.ts'
@@ -43,6 +44,12 @@ test('who goes through all of a database has as long as that takes, and the plan
   expect(plain).toEqual(['0', 'on', 'on', 'on', 'auto'])
   expect((await found(read)).filter((one, at) => one === plain[at])).toEqual([])
   whole.close()
+})
+
+test('text is folded as it is here', async () => {
+  for (const text of ['ÄÖÜ A\u0308', 'ΟΔΟΣ ΟΔΟΣΑ οδος σ', '5 \u00b5G', "it's"]) {
+    expect(await read.one(`SELECT ${folded('?')} AS text`, text)).toEqual({ text: fold(text) })
+  }
 })
 
 describe('rows one after the other', () => {

@@ -10,7 +10,7 @@ import { fold } from '#mail/text/fold.ts'
 import { findAlias } from '../domains/alias.ts'
 import { called, json, moment, nullable, optional, text } from '../engine/column.ts'
 import { type Counted, counted } from '../engine/counted.ts'
-import { among, listRows } from '../engine/dialect.ts'
+import { among, folded, listRows } from '../engine/dialect.ts'
 import { containing, likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -226,10 +226,10 @@ function addressFilter(page: AddressPage): { where: string; values: unknown[] } 
   }
   if (page.tags.length > 0) {
     const tags = JSON.stringify(page.tags.map(fold))
-    add(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE folded(value) IN ${among()})`, tags)
+    add(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE ${folded('value')} IN ${among()})`, tags)
   }
   for (const tag of page.requiredTags) {
-    add(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE folded(value) = ?)`, fold(tag))
+    add(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE ${folded('value')} = ?)`, fold(tag))
   }
   return { where: where.join(''), values }
 }

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import { fold } from '#mail/text/fold.ts'
 import { integer, text } from '../engine/column.ts'
-import { among, listRows } from '../engine/dialect.ts'
+import { among, folded, listRows } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import { table } from '../engine/table.ts'
 import { checkParts } from '../upkeep/check.ts'
@@ -137,7 +137,7 @@ export async function accountNumbers(
   const tags =
     filter.tags === null
       ? ''
-      : `AND EXISTS (SELECT 1 FROM ${listRows('tags')} t WHERE folded(t.value) IN ${among('@tags')})`
+      : `AND EXISTS (SELECT 1 FROM ${listRows('tags')} t WHERE ${folded('t.value')} IN ${among('@tags')})`
   const values = {
     after,
     count,

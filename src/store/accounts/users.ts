@@ -7,7 +7,7 @@ import { domainsToUnicode } from '#mail/address/address.ts'
 import { fold } from '#mail/text/fold.ts'
 import { boolean, integer, json, moment, nullable, text } from '../engine/column.ts'
 import { type Counted, counted } from '../engine/counted.ts'
-import { among, listRows, positionOf } from '../engine/dialect.ts'
+import { among, folded, listRows, positionOf } from '../engine/dialect.ts'
 import { containing, likePattern } from '../engine/like.ts'
 import type { Reader } from '../engine/reader.ts'
 import { type RowOf, table } from '../engine/table.ts'
@@ -310,11 +310,11 @@ function userFilter(page: UserPage): { where: string; values: unknown[] } {
     values.push(pattern, pattern, part)
   }
   if (page.tags.length > 0) {
-    where.push(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE folded(value) IN ${among()})`)
+    where.push(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE ${folded('value')} IN ${among()})`)
     values.push(JSON.stringify(page.tags.map(fold)))
   }
   for (const tag of page.requiredTags) {
-    where.push(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE folded(value) = ?)`)
+    where.push(`EXISTS (SELECT 1 FROM ${listRows('tags')} WHERE ${folded('value')} = ?)`)
     values.push(fold(tag))
   }
   if (page.forward !== '') {

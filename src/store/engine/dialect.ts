@@ -54,6 +54,11 @@ export function includes(column: string): string {
   return `${positionOf(column, '?')} > 0`
 }
 
+/** A text as it is compared (mail/text/fold.ts). */
+export function folded(value: string): string {
+  return word('folded', value)
+}
+
 /** How many rows a condition holds for; null of none. */
 export function sumOf(condition: string): string {
   return word('sumOf', condition)
@@ -104,6 +109,7 @@ type WordName =
   | 'bytesOf'
   | 'concatenated'
   | 'flagAt'
+  | 'folded'
   | 'greatest'
   | 'isSet'
   | 'joined'

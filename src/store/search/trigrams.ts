@@ -6,7 +6,7 @@
 
 import assert from 'node:assert'
 import { limits } from '#lib/limits.ts'
-import { grams } from '#mail/text/fold.ts'
+import { grams, isOneGram } from '#mail/text/fold.ts'
 import { bodiesWith, bodiesWithWord } from '../engine/full-text.ts'
 import type { Reader } from '../engine/reader.ts'
 import { cutDocs, waitingBodies } from './docs.ts'
@@ -87,14 +87,16 @@ export class Index {
 
   /** @param waiting was read before: a body that is indexed meanwhile is then in both */
   async #query(needle: string, waiting: ReadonlySet<number>): Promise<{ bodies: Set<number>; exact: boolean } | null> {
-    const terms = grams(needle, limits.search.gramsMax)
-    if (terms.length === 0) return null
+    const lists = grams(needle, limits.search.gramsMax)
+    if (lists.length === 0) return null
     const count = Number.isFinite(this.#most) ? this.#most + 1 : undefined
     if (waiting.size > this.#most) return null
-    const bodies = await bodiesWith(this.#read, 'search', this.#user, terms, count)
-    for (const body of waiting) bodies.add(body)
-    if (bodies.size > this.#most) return null
-    return { bodies, exact: terms.length === 1 }
+    const bodies = new Set(waiting)
+    for (const terms of lists) {
+      for (const body of await bodiesWith(this.#read, 'search', this.#user, terms, count)) bodies.add(body)
+      if (bodies.size > this.#most) return null
+    }
+    return { bodies, exact: isOneGram(needle) }
   }
 }
 

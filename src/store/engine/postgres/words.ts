@@ -11,6 +11,8 @@ export const postgresWords: Words = {
   bytesOf: (column, from, length) => `substr(${column}, (${from})::int, (${length})::int)`,
   concatenated: column => `string_agg(${column}, ''::bytea)`,
   flagAt: (column, path) => `(CASE ${member(column, path)} WHEN 'true' THEN 1 WHEN 'false' THEN 0 END)`,
+  // The function knows of case and composition; the rest is what fold.ts adds.
+  folded: value => `translate(folded(${value}), '\u03c2\u00b5', '\u03c3\u03bc')`,
   greatest: (...values) => ofAll('GREATEST', values),
   isSet: place => `${place} = 1`,
   joined: value => `string_agg(${value}, ' ')`,

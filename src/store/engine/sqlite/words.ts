@@ -9,6 +9,7 @@ export const sqliteWords: Words = {
   bytesOf: (column, from, length) => `substr(${column}, ${from}, ${length})`,
   concatenated: column => `CAST(group_concat(${column}, '') AS BLOB)`,
   flagAt: (column, path) => `json_extract(${column}, '$.${path}')`,
+  folded: value => `folded(${value})`,
   greatest: (...values) => `max(${values.join(', ')})`,
   isSet: place => place,
   joined: value => `group_concat(${value}, ' ')`,

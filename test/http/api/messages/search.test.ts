@@ -21,10 +21,13 @@ beforeAll(async () => {
   user = await account(service, 'searcher')
   await user.call('POST', '/mailboxes', { path: 'Work/Projects (old)' })
   await user.put('INBOX', mail('alpha one', 'The quick  brown\nfox jumps', { ...at(1), unseen: true }))
-  await user.put('INBOX', mail('alpha two', 'lazy dog sleeps', { ...at(2), flagged: true }))
+  await user.put('INBOX', mail('alpha two', 'lazy dog sleeps, ΟΔΟΣΑ', { ...at(2), flagged: true }))
   await user.put(
     'INBOX',
-    mail('beta', 'Grüße aus Köln, ПРИВЕТ мир', { ...at(3), cc: [{ name: 'Carla', address: 'carla@example.org' }] }),
+    mail('beta', 'Grüße aus Köln, ПРИВЕТ мир, οδος, 5 µg of 1.000', {
+      ...at(3),
+      cc: [{ name: 'Carla', address: 'carla@example.org' }],
+    }),
   )
   await user.put(
     'INBOX',
@@ -57,6 +60,13 @@ describe.each([
     ['"fox "', ['alpha one']],
     ['grüße', ['beta']],
     ['привет', ['beta']],
+    // Greek words end in another sigma, and micro is a letter of them.
+    ...['ΟΔΟΣ', 'οδος', 'οδοσ', 'ΔΟΣ', 'δος'].map((text): [string, string[]] => [text, ['alpha two', 'beta']]),
+    ['οδοσα', ['alpha two']],
+    ['"5 μg"', ['beta']],
+    ['"5 µG"', ['beta']],
+    ['000', ['beta']],
+    ['0000', []],
     ['東京', ['gamma']],
     ['会いま', ['gamma']],
     ['京', ['gamma']],
