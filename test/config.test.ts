@@ -367,6 +367,18 @@ test('config check looks at the files, folders and addresses that are named', ()
   expect(problems({ tls: files })).toEqual([expect.stringMatching(/^tls: .* no certificate and key/)])
   expect(problems({ mail: { welcomeDir: files.cert } })).toEqual([expect.stringMatching(/^mail\.welcomeDir/)])
   expect(problems({ dataDir: join(files.cert, 'data') })).toEqual([expect.stringMatching(/^dataDir/)])
+  const nowhere = join(root, 'nowhere', 'teal.log')
+  expect(problems({ log: { file: nowhere } })).toEqual([
+    expect.stringMatching(/^log\.file: .*nowhere: it is not there/),
+  ])
+  expect(problems({ log: { file: root } })).toEqual([expect.stringMatching(/^log\.file: .* is a folder/)])
+  expect(problems({ log: { file: join(root, 'new.log') }, backup: { folder: nowhere } })).toEqual([])
+  expect(problems({ backup: { folder: join(files.cert, 'x') } })).toEqual([
+    expect.stringMatching(/^backup\.folder: .* no folder/),
+  ])
+  expect(problems({ backup: { folder: join(root, 'tmp', 'x') } })).toEqual([
+    expect.stringMatching(/^backup\.folder: .* itself/),
+  ])
   expect(problems({ imap: { host: '203.0.113.9' } })).toEqual([expect.stringMatching(/^imap\.host: 203/)])
   rmSync(root, { recursive: true })
 })

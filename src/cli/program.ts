@@ -7,6 +7,7 @@ import { Command } from 'commander'
 import { version } from '#lib/build-info.ts'
 import { Fault, reasonOf } from '#lib/fault.ts'
 import { harmless } from '#lib/journal/harmless.ts'
+import { fileProblem } from '#lib/process/file-error.ts'
 import { addCommands } from './commands.ts'
 
 /**
@@ -45,7 +46,7 @@ async function told(error: unknown): Promise<string> {
   const { engineFault } = await import('#store/engine/sqlite/handle.ts')
   const engine = engineFault(error, 'The database')
   if (engine !== undefined) return engine.message
-  if (syscall !== undefined) return `${message}. Does it belong to this user, and is there room on the disk?`
+  if (syscall !== undefined) return fileProblem(error as NodeJS.ErrnoException)
   const what = code === undefined ? message : `${message} (${code})`
   const where = stack
     ?.split('\n')

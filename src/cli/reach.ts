@@ -161,7 +161,14 @@ export function inputStream(file: string): AsyncIterable<Buffer> {
   return file === '-' ? process.stdin : createReadStream(file)
 }
 
-/** A secret from a file or, for `-`, from standard input; without its line end. */
+/**
+ * A secret from a file or, for `-`, from standard input; without its line end.
+ *
+ * @throws Fault InputValidationError where it is empty, as what a program that failed leaves: an empty password is none
+ */
 export function readSecret(file: string): string {
-  return readFileSync(file === '-' ? 0 : file, 'utf8').replace(/\r?\n$/, '')
+  const secret = readFileSync(file === '-' ? 0 : file, 'utf8').replace(/\r?\n$/, '')
+  if (secret !== '') return secret
+  const text = `${file === '-' ? 'The standard input' : file} is empty; nothing was changed`
+  throw new Fault('InputValidationError', { text })
 }

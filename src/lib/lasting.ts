@@ -4,7 +4,17 @@
 // The exception are folders that are made to be thrown away, with their process if not before: nothing there is synced,
 // since nobody will look for it after a power cut. Never one that somebody named.
 
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
 
 /** Folders of this thread's that are thrown away. */
@@ -34,18 +44,39 @@ export function syncPath(path: string): void {
   }
 }
 
-/** Makes a folder for its owner alone. Those above it that are missing hold nothing secret, and anybody may pass through. */
+/**
+ * Makes a folder for its owner alone. Those above it that are missing hold nothing secret, and anybody may pass through.
+ *
+ * @throws the system's errors, EEXIST where something else has that name
+ */
 export function makeFolder(path: string): void {
-  const full = resolve(path)
-  const first = mkdirSync(full, { recursive: true, mode: 0o700 })
-  if (first === undefined) return
-  const top = resolve(first)
-  for (let made = full; ; made = dirname(made)) {
-    // The umask of the process is for files.
-    if (made !== full) chmodSync(made, 0o755)
-    syncPath(dirname(made))
-    if (made === top) return
+  const missing: string[] = []
+  // One after the other: Node makes several with errors of its own (ENOENT for a file system that is read-only), and without end in /proc.
+  let there = resolve(path)
+  while (statSync(there, { throwIfNoEntry: false }) === undefined) {
+    missing.unshift(there)
+    there = dirname(there)
   }
+  for (const [at, folder] of missing.entries()) make(folder, at === missing.length - 1)
+  // The system says what stands there instead.
+  if (missing.length === 0 && !isFolder(there)) mkdirSync(there)
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+function make(folder: string, isLast: boolean): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+    // The umask of the process is for files.
+    if (!isLast) chmodSync(folder, 0o755)
+  } catch (error) {
+    // Somebody else has made it meanwhile.
+    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST' && isFolder(folder)
+    if (!isThere) throw error
+  }
+  syncPath(dirname(folder))
 }
 
 /** Writes a file, in place of the one that was there: whole or not at all, and with that mode from its first byte on. */

@@ -58,3 +58,35 @@ test('a connection that ends on the way', async () => {
   )
   server.close()
 })
+
+test('a search that names nothing of what is there', async () => {
+  const mail = 'Subject: kept\r\n\r\n.\r\n'
+  const about = (uid: string) =>
+    `UID ${uid} FLAGS () RFC822.SIZE ${mail.length} INTERNALDATE "01-Jan-2026 00:00:00 +0000"`
+  let opened = ''
+  const server = createServer(socket => {
+    socket.write('* OK [CAPABILITY IMAP4rev1] ready\r\n')
+    socket.on('error', () => {})
+    createInterface(socket).on('line', line => {
+      const [tag, ...words] = line.split(' ')
+      const [word = '', second = '', set = ''] = words
+      if (word === 'EXAMINE') opened = second
+      const said = word === 'UID' ? `UID ${second}` : word
+      const answers: Record<string, string> = {
+        LIST: '* LIST () "/" INBOX\r\n* LIST () "/" Mute\r\n',
+        EXAMINE: '* 1 EXISTS\r\n* OK [UIDVALIDITY 1] .\r\n* OK [UIDNEXT 8] .\r\n',
+        FETCH: opened === 'INBOX' ? '* 1 FETCH (UID 7)\r\n' : '',
+        'UID FETCH': `* 1 FETCH (${about(set)}${line.includes('BODY') ? ` BODY[] {${mail.length}}\r\n${mail}` : ''})\r\n`,
+      }
+      socket.write(`${answers[said] ?? ''}${tag} OK done\r\n`)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const words = ['--host', '127.0.0.1', '--port', String(port), '--login', 'anna', '--password-file', secret]
+  const env = environmentOf(service.teal.config)
+  const { code, out, err } = await runTeal(['import-imap', 'anna', ...words, '--insecure', '--json'], env)
+  expect([code, err]).toEqual([3, expect.stringContaining('Mute: the other server does not open it')])
+  expect(out).toMatch(/"imported":1,.*"failed":1/)
+  server.close()
+})

@@ -48,6 +48,19 @@ test('addresses are given, listed, shown and taken', async () => {
   expect((await program('address', 'add', 'anna@example.com', '*@example.com', '--wildcard')).code).toBe(0)
 })
 
+test('a password of nothing is none', async () => {
+  const empty = join(root, 'empty')
+  writeFileSync(empty, '\n')
+  for (const words of [
+    ['add', 'nobody@example.com'],
+    ['passwd', 'anna@example.com'],
+  ]) {
+    const { code, err } = await teal('user', ...words, '--password-file', empty)
+    expect([code, err]).toEqual([1, `teal: ${empty} is empty; nothing was changed\n`])
+  }
+  expect((await teal('user', 'show', 'nobody@example.com')).code).toBe(1)
+})
+
 test('a domain stands for another and for itself again', async () => {
   expect((await teal('alias', 'add', 'example.net', 'example.com')).out).toBe(
     'Mail for example.net is mail for example.com.\n',

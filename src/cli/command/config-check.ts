@@ -8,6 +8,8 @@ import { networkInterfaces } from 'node:os'
 import { dirname } from 'node:path'
 import { type Config, listeners } from '#config'
 import { now } from '#lib/clock.ts'
+import { fileProblem } from '#lib/process/file-error.ts'
+import { isOfService } from '#store/folder/owner.ts'
 
 /** What is wrong, as sentences with the key they are about. */
 export function configProblems(config: Config): string[] {
@@ -15,6 +17,7 @@ export function configProblems(config: Config): string[] {
     ...pairProblems('tls', config.tls),
     ...pairProblems('mobileconfig', config.mobileconfig),
     ...folderProblems(config),
+    ...fileProblems(config),
     ...addressProblems(config),
   ]
 }
@@ -45,8 +48,7 @@ function folderProblems({ dataDir, mail: { welcomeDir } }: Config): string[] {
   const problems: string[] = []
   if (welcomeDir !== '' && !isFolder(welcomeDir)) problems.push(`mail.welcomeDir: ${welcomeDir} is no folder`)
   // A data directory that is not there yet is made in what is there of its path.
-  let there = dataDir
-  while (statSync(there, { throwIfNoEntry: false }) === undefined && dirname(there) !== there) there = dirname(there)
+  const there = nearest(dataDir)
   try {
     if (!isFolder(there)) problems.push(`dataDir: ${there} is no folder`)
     else accessSync(there, constants.R_OK | constants.W_OK | constants.X_OK)
@@ -54,6 +56,49 @@ function folderProblems({ dataDir, mail: { welcomeDir } }: Config): string[] {
     problems.push(`dataDir: ${there} cannot be written to by this user (${(error as NodeJS.ErrnoException).code})`)
   }
   return problems
+}
+
+/** Files that are read where they are named, and folders that are written to: the log's must be there, that of backups is made. */
+function fileProblems({ dataDir, bodies, tls, log, backup }: Config): string[] {
+  const authorities = { 'bodies.ca': bodies.ca, 'tls.acme.ca': tls.acme.ca }
+  const unread = Object.entries(authorities).flatMap(([key, file]) => {
+    const text = file === '' ? '' : read(file)
+    return typeof text === 'string' ? [] : [`${key}: ${file} cannot be read (${text.code})`]
+  })
+  const logged =
+    log.file === '' ? undefined : unusable(isThere(log.file) ? log.file : dirname(log.file), isThere(log.file))
+  const kept = backup.folder === '' ? undefined : backupProblem(backup.folder, dataDir)
+  return [
+    ...unread,
+    ...(logged === undefined ? [] : [`log.file: ${logged}`]),
+    ...(kept === undefined ? [] : [`backup.folder: ${kept}`]),
+  ]
+}
+
+function backupProblem(folder: string, dataDir: string): string | undefined {
+  if (isOfService(folder, dataDir)) return `${folder} is where the service itself keeps its data`
+  return unusable(nearest(folder), false)
+}
+
+/** Why what is there cannot be written to by this user; undefined where it can. */
+function unusable(path: string, isFile: boolean): string | undefined {
+  try {
+    const found = statSync(path)
+    if (found.isDirectory() === isFile) return isFile ? `${path} is a folder` : `${path} is no folder`
+    accessSync(path, isFile ? constants.W_OK : constants.W_OK | constants.X_OK)
+    return
+  } catch (error) {
+    return fileProblem(error as NodeJS.ErrnoException)
+  }
+}
+
+/** The last of a path that is there. */
+function nearest(path: string): string {
+  return isThere(path) || dirname(path) === path ? path : nearest(dirname(path))
+}
+
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
 /** An address that this machine does not have cannot be listened on. */

@@ -103,7 +103,9 @@ async function withReach(options: UserOptions, task: (to: Reach) => Promise<void
 function passwordOf(options: PasswordOptions): string {
   if (options.generate === true) return newTemporaryPassword()
   if (options.passwordFile !== undefined) return readSecret(options.passwordFile)
-  throw new Fault('InputValidationError', { text: 'give --password-file <file> or --generate' })
+  throw new Fault('InputValidationError', {
+    text: 'A password is needed: give --password-file <file> (- is standard input), or --generate',
+  })
 }
 
 async function add(to: Reach, username: string, options: AddOptions): Promise<void> {

@@ -109,7 +109,7 @@ export class ImapSource {
   /**
    * Opens a folder for reading: which messages it has. The validity tells them from others that had the same numbers.
    *
-   * @returns null where the other server refuses
+   * @returns null where the other server refuses, or names none of those it said there are
    */
   async select(folder: SourceFolder): Promise<{ validity: string; uids: number[] } | null> {
     // The last message of the folder before may have ended it.
@@ -119,12 +119,27 @@ export class ImapSource {
       const validity = String(opened.uidValidity)
       this.#open = { remote: folder.remote, validity }
       if (opened.exists === 0) return { validity, uids: [] }
-      const uids = await this.#client.search({ all: true }, { uid: true })
-      return Array.isArray(uids) ? { validity, uids } : null
+      const uids = await this.#uids()
+      return uids.length > 0 || this.#exists === 0 ? { validity, uids } : null
     } catch (error) {
       if (isRefusal(error)) return null
       throw error
     }
+  }
+
+  /** How many messages the folder that is open has by now. */
+  get #exists(): number {
+    const { mailbox } = this.#client
+    return mailbox === false ? 0 : mailbox.exists
+  }
+
+  /** Numbers of all messages there. A server whose search names fewer than it said there are is asked for each. */
+  async #uids(): Promise<number[]> {
+    const found = await this.#client.search({ all: true }, { uid: true })
+    const uids = new Set(Array.isArray(found) ? found : [])
+    if (uids.size >= this.#exists) return [...uids]
+    for await (const { uid } of this.#client.fetch('1:*', { uid: true })) uids.add(uid)
+    return [...uids].sort((one, other) => one - other)
   }
 
   /**

@@ -6,6 +6,7 @@ import { accessSync, constants, existsSync, readdirSync, rmSync, writeFileSync }
 import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { makeFolder } from '#lib/lasting.ts'
+import { fileReasons } from '#lib/process/file-error.ts'
 import { lock } from '../engine/sqlite/handle.ts'
 import { startWriterThread, type WriterThread } from '../writer/thread.ts'
 import { closeToOthers, requireOwner } from './owner.ts'
@@ -72,18 +73,8 @@ function usable(path: string, task: () => void): void {
     task()
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException
-    const how = reasons[code] ?? code
+    const how = fileReasons[code] ?? code
     const text = `The data directory cannot be used: ${path}: ${how} (${code})`
     throw new Fault('DataDirectoryUnusable', { text, cause: error })
   }
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not use it; give it to the user the service runs as (chown -R)',
-  EPERM: 'this user may not use it',
-  EROFS: 'its file system is mounted read-only',
-  ENOSPC: 'there is no room on its disk',
-  EDQUOT: 'the disk quota is used up',
-  ENOTDIR: 'a file stands where a folder should',
-  ENAMETOOLONG: 'its path is too long',
 }

@@ -4,8 +4,17 @@
 // not. What others can enter or read is closed to them where it is ours; a directory that holds other things too is left as
 // it is, and said.
 
-import { chmodSync, lchownSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import {
+  chmodSync,
+  existsSync,
+  lchownSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { keysDir } from './place.ts'
 
@@ -14,6 +23,22 @@ const others = 0o077
 /** What the service makes at the top of its directory; anything else is somebody's. */
 const ours =
   /^(teal\.db(-wal|-shm|-journal)?|lock(-journal)?|cache(\.broken)?|blobs|tmp|keys|tls|run\.json|root-token|control\.sock|\.gitkeep|lost\+found)(\.new)?$/
+
+/**
+ * Whether a path is the data directory, or lies in what the service makes there, through links too. What else an operator keeps in
+ * the directory is his.
+ */
+export function isOfService(path: string, dataDir: string): boolean {
+  const [top = ''] = relative(realOf(dataDir), realOf(path)).split(sep)
+  return top === '' || ours.test(top)
+}
+
+/** A path without links; what is not there yet has none. */
+function realOf(path: string): string {
+  const whole = resolve(path)
+  if (existsSync(whole) || dirname(whole) === whole) return realpathSync(whole)
+  return join(realOf(dirname(whole)), basename(whole))
+}
 
 /** @throws Fault DataDirectoryUnusable where the directory is another user's */
 export function requireOwner(dataDir: string): void {

@@ -18,7 +18,7 @@ import { checkFiles } from '../bodies/check.ts'
 import { migrations } from '../engine/schema.ts'
 import { copyDatabase, lock, schemaNumber } from '../engine/sqlite/handle.ts'
 import { openReader } from '../engine/sqlite/reader.ts'
-import { giveToOwner } from '../folder/owner.ts'
+import { giveToOwner, isOfService } from '../folder/owner.ts'
 import { databaseFile, keyFile, keysDir, lockFile, rootTokenFile } from '../folder/place.ts'
 import { Files, namedFiles, Pace, syncFile } from './backup-files.ts'
 import { renumberFile } from './renumber.ts'
@@ -55,7 +55,7 @@ const triesMax = 5
  * Takes a backup of `dataDir` into `folder`, which may hold an earlier one.
  *
  * @param gently leaves most of the disk's time to a service that is at work; the thread stands still in between
- * @throws Fault BackupInvalid where the folder holds something else, or another backup into it is under way
+ * @throws Fault BackupInvalid where the folder holds something else or is the service's own, or another backup into it is under way
  */
 export async function takeBackup(
   dataDir: string,
@@ -64,7 +64,7 @@ export async function takeBackup(
   say: Progress,
   gently = false,
 ): Promise<BackupResult> {
-  makeFolder(folder)
+  openFolder(folder, dataDir)
   const names = (await readdir(folder)).filter(name => !/^lock(-journal)?$/.test(name))
   const foreign = names.length > 0 && !existsSync(noteFile(folder)) && !existsSync(join(folder, 'blobs'))
   if (foreign) throw new Fault('BackupInvalid', { text: `${folder} is not empty and holds no backup` })
@@ -74,6 +74,15 @@ export async function takeBackup(
   } finally {
     release()
   }
+}
+
+/** Makes the folder where it is not there. @throws Fault BackupInvalid for one that the service itself uses, or clears */
+export function openFolder(folder: string, dataDir: string): void {
+  if (isOfService(folder, dataDir)) {
+    const text = `${folder} is where the service itself keeps its data: name a folder elsewhere, best on another disk`
+    throw new Fault('BackupInvalid', { text })
+  }
+  makeFolder(folder)
 }
 
 /** One at a time: what one backup removes another may need. @throws Fault BackupInvalid */

@@ -8,8 +8,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { link, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
-import { makeFolder, syncPath } from '#lib/lasting.ts'
-import { type BackupResult, copyInto, lockFolder } from './backup.ts'
+import { syncPath } from '#lib/lasting.ts'
+import { type BackupResult, copyInto, lockFolder, openFolder } from './backup.ts'
 
 export interface Point {
   /** Of its folder: `20261123T080000Z`. */
@@ -64,7 +64,7 @@ export interface PointResult extends BackupResult {
 /**
  * Takes a point and drops those beyond `keep`.
  *
- * @throws Fault BackupInvalid where somebody else takes one there, or the folder holds another kind of backup
+ * @throws Fault BackupInvalid where somebody else takes one there, or the folder holds another kind of backup or is the service's own
  */
 export async function takePoint(
   dataDir: string,
@@ -72,7 +72,7 @@ export async function takePoint(
   how: { readonly at: Date; readonly keep: number; readonly gently: boolean; say?(text: string): void },
 ): Promise<PointResult> {
   const { at, keep, gently, say = () => {} } = how
-  makeFolder(folder)
+  openFolder(folder, dataDir)
   if (existsSync(join(folder, 'backup.json'))) {
     throw new Fault('BackupInvalid', {
       text: `${folder} holds a backup of one moment: name another folder for several`,

@@ -1,12 +1,22 @@
 // Backups of a store that is served, and what is refused as one.
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { startTeal, type Teal } from '#service'
 import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
+import { takePoint } from '#store/upkeep/points.ts'
 import { childEnvironment, runTeal } from '../../child.ts'
 import { deliver, openLmtp } from '../../dialogue.ts'
 import { Client } from '../../imap/client.ts'
@@ -76,6 +86,26 @@ test('what is no backup is refused', async () => {
   writeFileSync(join(foreign, 'backup.json'), '{"database":"../../etc/passwd"}')
   await expect(backupDatabase(foreign)).rejects.toEqual(refused)
   expect(readdirSync(foreign).sort()).toEqual(['backup.json', 'thesis.txt'])
+})
+
+test('a folder that cannot be had is refused as what it is, and the service’s own ones are none', async () => {
+  const { dataDir } = service.teal.config
+  const file = join(root, 'file')
+  writeFileSync(file, '')
+  symlinkSync(dataDir, join(root, 'link'))
+  const own = [dataDir, join(dataDir, 'blobs'), join(dataDir, 'tmp', 'new', 'er'), join(root, 'link', 'keys')]
+  for (const folder of own) {
+    await expect(takeBackup(dataDir, folder, new Date(0), quiet)).rejects.toThrow(/where the service itself keeps/)
+    await expect(takePoint(dataDir, folder, { at: new Date(0), keep: 1, gently: false })).rejects.toThrow(
+      /itself keeps/,
+    )
+  }
+  expect(existsSync(join(dataDir, 'tmp', 'new'))).toBe(false)
+  await expect(takeBackup(dataDir, file, new Date(0), quiet)).rejects.toThrow(/^EEXIST/)
+  // Node makes several folders at once without end there.
+  await expect(takeBackup(dataDir, '/proc/teal-backup/x', new Date(0), quiet)).rejects.toThrow(/^ENOENT/)
+  const { err } = await runTeal(['backup', join(file, 'x')], childEnvironment(dataDir))
+  expect(err).toBe(`teal: ${join(file, 'x')}: a file stands where a folder should (ENOTDIR)\n`)
 })
 
 test('every part of the store that has rules has them checked', () => {
