@@ -2,7 +2,8 @@
 //
 // As many entries as on a disk, so memory has the same bound (limits.cache.entriesMax).
 
-export type Entry = readonly [until: number, value: unknown]
+/** Until when it counts, and for how long from when it was written; older versions wrote the former alone. */
+export type Entry = readonly [until: number, value: unknown, wholeMs?: number]
 
 /** What the cache needs of a place that keeps it: some of what LMDB has. */
 export interface Tables {

@@ -3,6 +3,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, open } from 'lmdb'
+import { breathe } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { guarded } from './cache-folder.ts'
 import type { Entry, Tables } from './cache-memory.ts'
@@ -43,4 +44,16 @@ function walk(entries: Database<Entry, string>, ends: Database<number, [number, 
 function entryCount(entries: Database<Entry, string>): number {
   const { entryCount: count } = entries.getStats() as { entryCount: number }
   return count
+}
+
+/** Resolves when all are on disk. The engine says why a commit failed with a promise of its own, which is heard too. */
+export async function settled(writes: readonly Promise<boolean>[]): Promise<void> {
+  const heard = writes.map(write =>
+    write.catch(async (error: { commitError?: Promise<never> }) => {
+      await Promise.race([error.commitError, breathe()])
+      throw error
+    }),
+  )
+  const results = await Promise.allSettled(heard)
+  for (const result of results) if (result.status === 'rejected') throw result.reason
 }

@@ -8,7 +8,7 @@
 // counts of failed logins forgotten, and then those that would end first.
 
 import { createHash } from 'node:crypto'
-import { after, breathe, every, now, type Timer, within } from '#lib/clock.ts'
+import { after, every, now, type Timer, within } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { isPassing } from '#lib/lasting.ts'
@@ -16,7 +16,7 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { sealFolder, setAside } from './cache-folder.ts'
 import { type Entry, memoryTables, type Tables } from './cache-memory.ts'
-import { openTables, requireRoom } from './cache-tables.ts'
+import { openTables, requireRoom, settled } from './cache-tables.ts'
 import type { Count, Counters } from './counters.ts'
 
 export interface Kept<Value> {
@@ -142,9 +142,14 @@ export class Cache implements Counters {
 
   /** A kept value, left where it is. Whoever keeps and looks agree on its shape. */
   look<Value>(kind: string, id: string): Kept<Value> | undefined {
-    const entry = this.#read(keyOf(kind, id))
-    const ttlMs = entry === undefined ? 0 : entry[0] - now()
-    return entry === undefined || ttlMs <= 0 ? undefined : { value: entry[1] as Value, ttlMs }
+    const key = keyOf(kind, id)
+    const entry = this.#read(key)
+    const leftMs = entry === undefined ? 0 : entry[0] - now()
+    if (entry === undefined || leftMs <= 0) return
+    const [, value, wholeMs = leftMs] = entry
+    // The clock was ahead when it was written: its time begins anew, and is not what the clock was wrong by.
+    if (leftMs > wholeMs && this.#hasRoom(key)) this.#write(key, [now() + wholeMs, value, wholeMs])
+    return { value: value as Value, ttlMs: Math.min(leftMs, wholeMs) }
   }
 
   /** A kept value, removed: only one caller ever gets it. */
@@ -185,8 +190,8 @@ export class Cache implements Counters {
     const at = now()
     for (const { key, value } of this.#tables.entries.getRange({ start: after, limit: max + 1 })) {
       if (key === after) continue
-      const [until, number] = value
-      page.push([key, typeof number === 'number' ? number : 0, until - at])
+      const [until, number, wholeMs = Number.POSITIVE_INFINITY] = value
+      page.push([key, typeof number === 'number' ? number : 0, Math.min(until - at, wholeMs)])
     }
     return page.slice(0, max)
   }
@@ -196,7 +201,7 @@ export class Cache implements Counters {
     for (const [key, number, ttlMs] of entries) {
       const [until = 0, known = 0] = this.#read(key) ?? []
       const mine = until > now() && typeof known === 'number' ? known : 0
-      if (ttlMs > 0 && number > mine) this.#write(key, [now() + ttlMs, number])
+      if (ttlMs > 0 && number > mine) this.#write(key, [now() + ttlMs, number, ttlMs])
     }
   }
 
@@ -264,7 +269,7 @@ export class Cache implements Counters {
   }
 
   #keep(kind: string, id: string, value: unknown, ttlMs: number): void {
-    this.#write(keyOf(kind, id), ttlMs > 0 ? [now() + ttlMs, value] : null)
+    this.#write(keyOf(kind, id), ttlMs > 0 ? [now() + ttlMs, value, ttlMs] : null)
   }
 
   #remove(kind: string, id: string): void {
@@ -286,7 +291,7 @@ export class Cache implements Counters {
 
   #write(key: string, entry: Entry | null): void {
     if (this.#closed) throw new Fault('Stopping')
-    if (this.#dirty.size >= limits.cache.pendingMax && !this.#dirty.has(key)) {
+    if (!this.#hasRoom(key)) {
       if (this.#broken === undefined) throw new Fault('Overloaded')
       // The disk takes nothing: what was changed first is forgotten, so that logins go on.
       const [oldest] = this.#dirty.keys()
@@ -294,6 +299,10 @@ export class Cache implements Counters {
     }
     this.#dirty.set(key, entry)
     this.#begin()
+  }
+
+  #hasRoom(key: string): boolean {
+    return !this.#closed && (this.#dirty.size < limits.cache.pendingMax || this.#dirty.has(key))
   }
 
   /**
@@ -385,16 +394,4 @@ const strangers = ['greylist', 'unknown recipients', 'organization messages', 'n
 /** Long names are hashed: LMDB takes keys of some 2,000 bytes, and what a stranger sends has no length. */
 function keyOf(kind: string, id: string): string {
   return id.length <= 200 ? `${kind}:${id}` : `${kind}#${createHash('sha256').update(id).digest('base64url')}`
-}
-
-/** Resolves when all are on disk. The engine says why a commit failed with a promise of its own, which is heard too. */
-async function settled(writes: readonly Promise<boolean>[]): Promise<void> {
-  const heard = writes.map(write =>
-    write.catch(async (error: { commitError?: Promise<never> }) => {
-      await Promise.race([error.commitError, breathe()])
-      throw error
-    }),
-  )
-  const results = await Promise.allSettled(heard)
-  for (const result of results) if (result.status === 'rejected') throw result.reason
 }

@@ -63,6 +63,18 @@ describe('counters', () => {
     expect(cache.counted('fail', 'anna').used).toBe(0)
   })
 
+  test('what was counted while the clock was ahead lasts no longer than it would have', async () => {
+    shiftClock(730 * 86_400_000)
+    cache.count('fail', 'anna', 120_000, 10)
+    await cache.flush()
+    shiftClock(0)
+    await reopen()
+    expect(cache.counted('fail', 'anna')).toEqual({ used: 10, ttlMs: 120_000 })
+    expect(cache.counts('', 10)).toEqual([['fail:anna', 10, 120_000]])
+    shiftClock(120_001)
+    expect(cache.counted('fail', 'anna').used).toBe(0)
+  })
+
   test('spending is all or nothing', () => {
     expect(cache.spend('sent', 'anna', 86_400_000, 10, 7)).toMatchObject({ allowed: true, used: 7 })
     expect(cache.spend('sent', 'anna', 86_400_000, 10, 4)).toMatchObject({ allowed: false, used: 7 })
