@@ -4,6 +4,7 @@
 
 import { smtpReply } from '#lib/fault.ts'
 import type { Tracer } from '#lib/tracing/tracer.ts'
+import { statusIn } from '#mail/report/answer.ts'
 import { type Outbound, queueId, type Target } from '#store/sending/outbound.ts'
 import type { Attempt } from './results.ts'
 import type { MailFailed, MailSent } from './smtp-client.ts'
@@ -15,6 +16,11 @@ export interface Recipient {
 }
 
 const permanent = 500
+
+/** RFC 5321 4.2.1: what begins with none of the digits that are said there means nothing for good. */
+function isFinal(code: number): boolean {
+  return code >= permanent && code < 600
+}
 
 /** What an attempt says of its destination. */
 export function cameOf(attempts: readonly Attempt[]): 'taken' | 'busy' | 'answered' | 'unreached' {
@@ -41,7 +47,23 @@ export function bySent({ target, to }: Recipient, sent: MailSent, host: string):
       reached: true,
     }
   }
-  return { ...byAnswer(target, refused.code, refused.response, host), security: sent.security }
+  const { code, response } = refused
+  const answer = byAnswer(target, code, response, host)
+  return { ...answer, ...(isCrowded(answer) && { outcome: 'retry' as const }), security: sent.security }
+}
+
+/**
+ * Whether a recipient was refused since there were so many before it (RFC 5321 4.5.3.1.10, RFC 3463 3.6): the others are
+ * for another transaction, and 552 is not for good.
+ */
+export function isCrowded({ outcome, status, response }: Pick<Attempt, 'outcome' | 'status' | 'response'>): boolean {
+  if (outcome === 'delivered' || status === null) return false
+  const enhanced = statusIn(response, status)
+  if (/^[45]\.5\.3$/.test(enhanced)) return true
+  const bare = enhanced === '' || /^[45]\.[05]\.0$/.test(enhanced)
+  return (
+    (status === 452 || status === 552) && bare && !/\b(?:size|large|bytes|quota|full|space|storage)\b/i.test(response)
+  )
 }
 
 export function byRefusal({ target, to }: Recipient, error: MailFailed, host: string): Attempt {
@@ -50,7 +72,7 @@ export function byRefusal({ target, to }: Recipient, error: MailFailed, host: st
 }
 
 function byAnswer(target: Target, status: number, response: string, host: string): Attempt {
-  const outcome = status >= permanent ? 'failed' : 'retry'
+  const outcome = isFinal(status) ? 'failed' : 'retry'
   return { target, outcome, failure: 'rejected', status, response, host, reached: true }
 }
 

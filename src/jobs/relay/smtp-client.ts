@@ -11,6 +11,7 @@ import { smtpConnection } from '#lib/process/lazy.ts'
 import { type Outward, type OutwardFailure, outwardFailure, type Socket } from '#net/outward/outward.ts'
 import { proveChain, type TlsaRecord } from '#net/tls/dane.ts'
 import { certificateFlaw, shownChain, type TlsFlaw, tlsFlawOf } from '#net/tls/peer.ts'
+import { readReplies } from './replies.ts'
 import { AsciiOnly, headerUtf8, type Lacking, type Offers, offersIn, sayable, Unfit } from './sayable.ts'
 
 export interface MailRoute {
@@ -190,6 +191,7 @@ export class MailSession {
   private constructor(connection: SMTPConnection, signal: AbortSignal) {
     this.#connection = connection
     this.#headerUtf8 = headerUtf8(connection)
+    readReplies(connection, replyBytesMax)
     this.#signal = signal
     this.#onAbort = () => this.#break(Object.assign(new Error('stopped'), { code: 'ETIMEDOUT' }))
     signal.addEventListener('abort', this.#onAbort, { once: true })
@@ -384,5 +386,5 @@ function failureOf(error: unknown): OutwardFailure {
 
 function refusedOne(error: Partial<SmtpError>): RefusedRecipient {
   const response = (error.response ?? '').slice(0, responseLengthMax)
-  return { recipient: error.recipient ?? '', code: error.responseCode ?? 550, response }
+  return { recipient: error.recipient ?? '', code: error.responseCode ?? 450, response }
 }

@@ -6,7 +6,7 @@
 import type { SrsKey } from '#mail/address/srs.ts'
 import type { Outbound, Target } from '#store/sending/outbound.ts'
 import { returnPath } from '../returned/return-path.ts'
-import { byObstacle, byRefusal, bySent, doubted, type Recipient, unconnected } from './attempt.ts'
+import { byObstacle, byRefusal, bySent, doubted, isCrowded, type Recipient, unconnected } from './attempt.ts'
 import type { OutgoingMessage } from './message.ts'
 import { byNotice, type WireNotice } from './notice.ts'
 import type { Attempt } from './results.ts'
@@ -60,7 +60,11 @@ export class Transactions {
     for (const route of ways) {
       try {
         const sent = await this.#hand(route, envelope, opened, signal)
-        return recipients.map(recipient => bySent(recipient, sent, route.host))
+        const attempts = recipients.map(recipient => bySent(recipient, sent, route.host))
+        const left = recipients.filter((_, at) => isCrowded(attempts[at] as Attempt))
+        // None of whom one was taken: there is no end to be reached like that.
+        if (left.length === 0 || left.length === recipients.length || signal.aborted) return attempts
+        return instead(attempts, await this.#transact(message, { recipients: left, dsn }, [route], opened, signal))
       } catch (error) {
         const failure = error instanceof NotConnected ? error.failed : error
         if (!(failure instanceof MailFailed)) throw error
@@ -98,4 +102,12 @@ export class Transactions {
       return await send(lacks === 'utf8' ? await opened.asciiTop() : await opened.sevenBit())
     }
   }
+}
+
+/** What came of the recipients who were left for another transaction; that too many were named says nothing new. */
+function instead(attempts: readonly Attempt[], later: readonly Attempt[]): Attempt[] {
+  return attempts.map(one => {
+    const found = later.find(({ target }) => target === one.target)
+    return found === undefined || found.status === null || isCrowded(found) ? one : found
+  })
 }

@@ -216,7 +216,7 @@ export function outwardFailure(error: unknown): OutwardFailure {
 function wordOf(code: string): OutwardFailure | undefined {
   const known = words[code]
   if (known !== undefined) return known
-  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_MISMATCH|ETLS)/.test(code)) return 'tls'
+  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO|EPROTO$|HOSTNAME_MISMATCH|ETLS)/.test(code)) return 'tls'
   return undefined
 }
 

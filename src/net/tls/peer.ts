@@ -55,7 +55,7 @@ export function tlsFlawOf(error: unknown): TlsFlaw | undefined {
   return tlsErrors.test(word) ? wordOf(word) : undefined
 }
 
-const tlsErrors = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_MISMATCH)/
+const tlsErrors = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO|EPROTO$|HOSTNAME_MISMATCH)/
 
 function wordOf(code: string): TlsFlaw {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID' || code === 'HOSTNAME_MISMATCH') return 'certificate-host-mismatch'

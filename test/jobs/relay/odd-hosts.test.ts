@@ -523,6 +523,84 @@ describe('a host that takes a message and breaks off', () => {
   })
 })
 
+describe('what a host answers', () => {
+  const at =
+    (verb: RegExp, reply: string): OddHost['answer'] =>
+    line =>
+      verb.test(line) ? reply : undefined
+
+  test.each([
+    ['550-5.1.1 no\r\n450 4.2.0 later\r\n', { state: 'waiting', status: 450 }],
+    ['450-later\r\n550 5.1.1 no\r\n', { state: 'failed', status: 550 }],
+    ['250-yes\r\n550 5.1.1 no\r\n', { state: 'failed', status: 550 }],
+    ['550-5.1.1 no\r\nsee http://there.test/\r\n550 5.1.1 never\r\n', { state: 'failed', status: 550 }],
+    ['550 5.1.1 no\r\nsee http://there.test/\r\n', { state: 'failed', status: 550 }],
+    ['650 what\r\n', { state: 'waiting', status: 650 }],
+    ['550-5.1.1 no\r\n250 yes\r\n', { state: 'delivered', status: 250 }],
+  ])('has the code of its last line, and no other line is one: %j', async (reply, wanted) => {
+    const name = domain('127.0.0.1')
+    host.extensions = ['PIPELINING']
+    host.answer = at(/^RCPT TO:<a@/, reply)
+    expect(await tried(await submit(anna, [`a@${name}`, `b@${name}`]))).toMatchObject([wanted, { state: 'delivered' }])
+    // Nothing is out of step behind it.
+    host.answer = at(/^\.$/, reply)
+    expect(await tried(await submit(anna, [`c@${name}`]))).toMatchObject([wanted])
+    host.behaveAgain()
+    await expectTaken(anna, `d@${name}`)
+  })
+
+  test('that is no answer at all ends the session, and nothing for good', async () => {
+    const name = domain('127.0.0.1')
+    host.answer = at(/^RCPT TO:<a@/, `${'no answer\r\n'.repeat(8000)}`)
+    expect(await tried(await submit(anna, [`a@${name}`, `b@${name}`]))).toMatchObject([
+      { state: 'waiting', failure: 'protocol' },
+      { state: 'waiting', failure: 'protocol' },
+    ])
+    host.answer = at(/^$/, '* OK IMAP\r\n')
+    const [one] = await tried(await submit(anna, [`c@${domain('127.0.0.1')}`]))
+    expect(one).toMatchObject({ state: 'waiting', failure: 'protocol' })
+  })
+
+  test.each([
+    ['552 Too many recipients'],
+    ['552 5.5.3 Too many'],
+    ['452 4.5.3 Too many recipients'],
+    ['550 5.5.3 One at a time'],
+    ['452 one more time'],
+  ])('%s behind a recipient that it took has the others sent to it at once', async reply => {
+    const name = domain('127.0.0.1')
+    let taken = 0
+    host.answer = line => {
+      if (/^MAIL/.test(line)) taken = 0
+      return /^RCPT/.test(line) && ++taken > 2 ? `${reply}\r\n` : undefined
+    }
+    const before = host.messages.length
+    const to = ['a', 'b', 'c', 'd', 'e'].map(one => `${one}@${name}`)
+    const id = await submit(anna, to)
+    expect((await tried(id)).map(({ state, attempts }) => ({ state, attempts }))).toEqual(
+      to.map(() => ({ state: 'delivered', attempts: 1 })),
+    )
+    expect(host.messages).toHaveLength(before + 3)
+  })
+
+  test('of too many recipients waits where no more are taken at all, and of a full mailbox does not', async () => {
+    const name = domain('127.0.0.1')
+    let taken = 0
+    host.answer = line => (/^RCPT/.test(line) && ++taken > 1 ? '552 Too many recipients\r\n' : undefined)
+    expect(await tried(await submit(anna, [`a@${name}`, `b@${name}`]))).toMatchObject([
+      { state: 'delivered' },
+      { state: 'waiting', status: 552, attempts: 1 },
+    ])
+    host.answer = at(/^RCPT TO:<b/, '552 5.2.2 Mailbox full\r\n')
+    const before = host.messages.length
+    expect(await tried(await submit(anna, [`a@${name}`, `b@${name}`]))).toMatchObject([
+      { state: 'delivered' },
+      { state: 'failed', status: 552 },
+    ])
+    expect(host.messages).toHaveLength(before + 1)
+  })
+})
+
 describe('a domain', () => {
   test('that has neither a mail host nor an address is none', async () => {
     count += 1
