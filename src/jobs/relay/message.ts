@@ -19,7 +19,7 @@ import { topOf } from '#mail/header/trace.ts'
 import { wireHeader, wireLines } from '#mail/header/wire-form.ts'
 import { mailDate } from '#mail/made/dsn.ts'
 import { asciiHeader } from '#mail/wire/ascii-form.ts'
-import { sevenBit, shortLined } from '#mail/wire/seven-bit.ts'
+import { isSigned, type ReadableMessage, sevenBit, shortLined } from '#mail/wire/seven-bit.ts'
 import { shortHeader } from '#mail/wire/short-lines.ts'
 import type { Bodies } from '#store/bodies/bodies.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -47,7 +47,7 @@ export interface OutgoingMessage {
   start(length: number): Promise<Buffer>
   /** The same with a header in ASCII, as far as it can be, signed as that. */
   asciiTop(): Promise<OutgoingMessage>
-  /** The same in ASCII alone; its body as it is where it is too large to be written anew. */
+  /** The same in ASCII alone, as far as it can be. */
   sevenBit(): Promise<OutgoingMessage>
 }
 
@@ -95,17 +95,23 @@ export async function openOutgoing(
   const lines = detail === undefined ? message.prefix : topOf(message.prefix, headerSize)
   const top = headerOf(message, lines, await opened.read(0, headerSize))
   const header = new Header(top)
-  const theirs = signing.some(key => header.has(key))
+  const theirs = isSigned(header)
   const small = opened.size + top.length <= limits.body.wholeBytesMax
   const stream = () => wireLines(opened.stream(headerSize))
   const kept = { top: theirs ? top : shortHeader(asciiHeader(top)), theirs }
-  if (!small) return sealed(message, header, { ...kept, body: stream }, how)
-  const whole = { ...kept, body: await collected(stream()) }
-  return sealed(message, header, theirs ? whole : { theirs, ...shortLined(whole) }, how)
+  const content = { ...kept, body: small ? await collected(stream()) : stream }
+  return sealed(message, header, theirs ? content : await inForm(content, shortLined), how)
 }
 
-/** Fields of those who have signed a message. */
-const signing = ['dkim-signature', 'arc-message-signature']
+/** The same in a form that it is written in anew where it has to be: a small one in memory, a large one as often as it is read. */
+async function inForm(content: Content, form: (given: ReadableMessage) => Promise<ReadableMessage>): Promise<Content> {
+  const { top, body } = content
+  const given: ReadableMessage = { top, body: Buffer.isBuffer(body) ? () => [body] : body }
+  const written = await form(given)
+  if (written === given) return content
+  const stream = written.body as () => AsyncIterable<Buffer>
+  return { ...content, top: written.top, body: Buffer.isBuffer(body) ? await collected(stream()) : stream }
+}
 
 /** A message with what is written on top of it when it leaves. */
 async function sealed(message: Outbound, header: Header, content: Content, how: Opening): Promise<OutgoingMessage> {
@@ -135,9 +141,8 @@ async function sealed(message: Outbound, header: Header, content: Content, how: 
     start: length => firstBytes(stream(), length),
     asciiTop: () => sealed(message, header, asciiTop(), how),
     sevenBit: async () => {
-      const plain = asciiTop()
-      const form = Buffer.isBuffer(plain.body) ? { ...plain, ...sevenBit({ top: plain.top, body: plain.body }) } : plain
-      return { ...(await sealed(message, header, form, how)), eightBit: false }
+      const plain = await inForm(asciiTop(), sevenBit)
+      return { ...(await sealed(message, header, plain, how)), eightBit: false }
     },
   }
   return outgoing

@@ -11,7 +11,7 @@ const lf = 10
 const cr = 13
 
 /** Whether a line of these bytes is longer than it may be, its end not counted. */
-export function hasLongLine(bytes: Buffer): boolean {
+function hasLongLine(bytes: Buffer): boolean {
   let start = 0
   while (bytes.length - start > lineBytesMax) {
     // The furthest end of a line within reach: those before it are short as well.
@@ -20,6 +20,34 @@ export function hasLongLine(bytes: Buffer): boolean {
     start += end + 1
   }
   return false
+}
+
+/** The same as bytes come, whose line ends are CR LF. */
+export class LineLengths {
+  /** Bytes since the last end of a line. */
+  #open = 0
+  #long = false
+
+  write(piece: Buffer): void {
+    if (this.#long) return
+    let start = -this.#open
+    while (piece.length - start > lineBytesMax) {
+      const from = Math.max(0, start)
+      const end = piece.subarray(from, Math.max(from, start + lineBytesMax + 2)).lastIndexOf(lf)
+      if (end < 0) {
+        this.#long = piece.length - start > lineBytesMax + 1
+        break
+      }
+      start = from + end + 1
+    }
+    const last = piece.lastIndexOf(lf) + 1
+    this.#open = piece.length - Math.max(start, last > 0 ? last : start)
+  }
+
+  /** All is there: whether a line of it is longer than it may be. */
+  end(): boolean {
+    return this.#long || this.#open > lineBytesMax
+  }
 }
 
 /** Fields that are no free text: encoded words stand for themselves in them. */

@@ -382,6 +382,7 @@ test('no line leaves that is longer than any may be, and all says what it said',
   const long = 'x'.repeat(998)
   const ids = Array.from({ length: 40 }, (_, at) => `<${'i'.repeat(60)}${at}@a.test>`)
   const base64 = Buffer.from('y'.repeat(3000)).toString('base64')
+  const attached = ['DKIM-Signature: v=1; d=far.test; b=', 'From: a@far.test', '', `signed ${long}`]
   const message = [
     'From: anna@example.com',
     `Subject: ${'word '.repeat(300)}end`,
@@ -393,16 +394,22 @@ test('no line leaves that is longer than any may be, and all says what it said',
     ...['--b', 'Content-Type: application/x', '', `${long}${long}`],
     ...['--b', 'Content-Type: application/y', 'Content-Transfer-Encoding: base64', '', base64],
     ...['--b', 'Content-Transfer-Encoding: quoted-printable', '', `${'=3D'.repeat(500)}`],
+    ...['--b', 'Content-Type: message/rfc822', '', 'From: a@far.test', `X-Long: ${long}`, '', `<b>${long}`],
+    ...['--b', 'Content-Type: message/rfc822', '', ...attached],
     ...['--b', '', long, '--b--', '.', ''],
   ].join('\r\n')
   const to = `<a@${domain('127.0.0.1')}>`
   expect(await bySubmission('<anna@example.com>', [to], message)).toMatch(/^250/)
   await expect.poll(() => host.messages.at(-1)?.to).toEqual([to])
   const raw = host.messages.at(-1)?.raw ?? Buffer.alloc(0)
+  // What somebody has signed is left as it is.
+  const signed = attached.join('\r\n')
+  expect(raw.toString('latin1')).toContain(`\r\n\r\n${signed}\r\n--b`)
   expect(
     Math.max(
       ...raw
         .toString('latin1')
+        .replace(signed, '')
         .split('\r\n')
         .map(({ length }) => length),
     ),
@@ -412,7 +419,10 @@ test('no line leaves that is longer than any may be, and all says what it said',
   expect(root.header.get('x-word')).toBe('z'.repeat(1200))
   expect(root.header.get('references')?.match(/<[^<>]+>/g)).toEqual(ids)
   expect(parseAddresses(root.header.raw('to') ?? '')).toHaveLength(60)
-  const bodies = root.children.map(({ headerEnd, bodyEnd, encoding }) =>
+  const [inner] = root.children[4]?.children ?? []
+  expect(inner?.header.get('mime-version')).toBe('1.0')
+  const parts = root.children.map(part => (part === root.children[4] ? (part.children[0] ?? part) : part))
+  const bodies = parts.map(({ headerEnd, bodyEnd, encoding }) =>
     decodeBody(raw.subarray(headerEnd, bodyEnd), encoding).toString(),
   )
   expect(bodies).toEqual([
@@ -420,10 +430,47 @@ test('no line leaves that is longer than any may be, and all says what it said',
     `${long}${long}`,
     'y'.repeat(3000),
     '='.repeat(500),
+    `<b>${long}`,
+    signed,
     long,
   ])
   const { results } = await dkimVerify(raw, { resolver: async () => [[record]] })
   expect(results.map(({ status }) => status.result)).toEqual(['pass'])
+  await service.call('DELETE', `/dkim/${key.body.id}`)
+})
+
+test('a large message leaves in short lines, and in ASCII where it must, signed as that', async () => {
+  const key = await service.call('POST', '/dkim', { domain: 'example.com', selector: 'm' })
+  const record = key.body.dnsTxt.value as string
+  const line = `${'grün '.repeat(12_000)}\r\n`
+  const text = line.repeat(20)
+  const bytes = Buffer.from('\u0000ü\r\n'.repeat(100_000))
+  const message = [
+    'From: anna@example.com',
+    'Content-Type: multipart/mixed; boundary=b',
+    ...['', '--b', 'Content-Type: text/plain; charset=utf-8', '', text],
+    ...['--b', 'Content-Type: application/x', 'Content-Transfer-Encoding: binary', '', bytes.toString()],
+    ...['--b', 'Content-Type: text/plain', '', 'as it is ', '--b--', '.', ''],
+  ].join('\r\n')
+  for (const extensions of [['8BITMIME'], []]) {
+    host.extensions = extensions
+    const to = `<a@${domain('127.0.0.1')}>`
+    expect(await bySubmission('<anna@example.com>', [to], message)).toMatch(/^250/)
+    await expect.poll(() => host.messages.at(-1)?.to, { timeout: 10_000 }).toEqual([to])
+    const raw = host.messages.at(-1)?.raw ?? Buffer.alloc(0)
+    expect(isAscii(raw)).toBe(extensions.length === 0)
+    const lines = raw.toString('latin1').split('\r\n')
+    expect(lines.reduce((most, { length }) => Math.max(most, length), 0)).toBeLessThanOrEqual(998)
+    const { children } = readBack(raw).root
+    const bodies = children.map(({ headerEnd, bodyEnd, encoding }) =>
+      decodeBody(raw.subarray(headerEnd, bodyEnd), encoding),
+    )
+    expect(bodies[0]?.equals(Buffer.from(text))).toBe(true)
+    expect(bodies[1]?.equals(bytes)).toBe(true)
+    expect(raw.toString('latin1')).toContain('Content-Type: text/plain\r\n\r\nas it is \r\n--b--')
+    const { results } = await dkimVerify(raw, { resolver: async () => [[record]] })
+    expect(results.map(({ status }) => status.result)).toEqual(['pass'])
+  }
   await service.call('DELETE', `/dkim/${key.body.id}`)
 })
 
