@@ -70,11 +70,12 @@ async function verifyAll(header: Buffer, hashes: BodyHashes, keys: SignerKeys): 
   }
 }
 
-/** What the library only warns of, and RFC 6376 lets prove nothing (3.6.1 of `t=s`, 6.1.1). */
+/** What the library only warns of, and RFC 6376 lets prove nothing (3.2 of tags there twice or that are none, 3.6.1 of `t=s`, 6.1.1). */
 const unlawful: Readonly<Record<string, string>> = {
   'identity-domain': 'domain mismatch',
   'invalid-v': 'incompatible version',
   'query-method': 'unsupported query method',
+  'tag-syntax': 'signature syntax error',
   ...Object.fromEntries(['v', 'bh', 'h'].map(tag => [`missing-${tag}`, 'signature missing required tag'])),
 }
 

@@ -27,6 +27,10 @@ const named = new RegExp(
 const goesOn =
   /\b(?:delayed|will (?:keep|continue|be) (?:try|retr)\w*|still (?:being )?(?:tried|undelivered|waiting|queued)|(?:not yet been|has not been) delivered|warning message only|no action is required|you do not need to resend)\b/i
 
+/** Whatever the last answer was. */
+const givenUp =
+  /\b(?:not going to try again|in the queue too long|(?:giving|gave|given) up|retry time(?:out)? exceeded)\b/i
+
 export function readLetter(text: string, failed: string): { recipients: BouncedRecipient[]; messageId: string } {
   const all = text.slice(0, limits.bounce.textBytesMax).split(/\r?\n/).slice(0, limits.bounce.linesMax)
   const end = all.findIndex(line => line.length < limits.bounce.lineLengthMax && copyBegins.test(line.trim()))
@@ -76,7 +80,7 @@ function recipient(one: string, said: string, late: boolean): BouncedRecipient {
   const text = said.replace(/\s+/g, ' ').trim()
   const code = codeIn(text)
   const status = statusIn(text, code)
-  const final = !late && !status.startsWith('4')
+  const final = !late && (!status.startsWith('4') || givenUp.test(text))
   const kind = sortAnswer({ status, code, text, final })
   return { address: one, kind, final, status, text: text.slice(0, limits.outbound.responseLengthMax) }
 }

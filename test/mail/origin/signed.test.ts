@@ -49,7 +49,7 @@ const mild = (results: readonly { readonly status: object }[]) =>
     const { result, warnings = [] } = status as { result?: string; warnings?: readonly string[] }
     return (
       result === 'pass' &&
-      warnings.some(one => /^(?:identity-domain|invalid-v|query-method|missing-(?:v|bh|h))$/.test(one))
+      warnings.some(one => /^(?:identity-domain|invalid-v|query-method|tag-syntax|missing-(?:v|bh|h))$/.test(one))
     )
   })
 
@@ -257,6 +257,12 @@ test.each([
   ['for a name above its domain', 'i=@test', '', 'domain mismatch'],
   ['for somebody below it, where the key forbids that', 'i=a@mail.sign.test', 's', 'domain mismatch'],
   ['of a version nobody knows', 'v=2', '', 'incompatible version'],
+  ['of two domains', 'd=sign.test', '', 'signature syntax error'],
+  ['of two domains, one in capital letters', 'D=sign.test', '', 'signature syntax error'],
+  ['with what is no tag', 'junk', '', 'signature syntax error'],
+  ['with nothing for a tag', '', '', 'signature syntax error'],
+  ['that covers no number of bytes', 'l=abc', '', 'signature syntax error'],
+  ['with an unknown tag', 'zz=1', '', 'pass'],
   ['whose key is asked for in another way', 'q=dns/other', '', 'unsupported query method'],
   ['for somebody below its domain', 'i=a@mail.sign.test', '', 'pass'],
   ['for somebody of its domain', 'i=ann@Sign.test', 's', 'pass'],

@@ -71,6 +71,10 @@ Sorry, no mailbox here by that name. (#5.1.1)
 <full@far.test>:
 Sorry, the user is over quota. (#5.2.2)
 
+<late@far.test>:
+Sorry, I wasn't able to establish an SMTP connection. (#4.4.1)
+I'm not going to try again; this message has been in the queue too long.
+
 --- Below this line is a copy of the message.
 
 Return-Path: <anna@example.com>
@@ -78,7 +82,11 @@ Received: by mail.example.com (Teal) id 00000000000000002a.abcdefghijklmnop;
   Mon, 1 Jan 2024 10:00:00 +0000
 Message-ID: <x1@example.com>
 To: other@far.test`,
-      { 'gone@far.test': ['unknown', '5.1.1', true], 'full@far.test': ['full', '5.2.2', true] },
+      {
+        'gone@far.test': ['unknown', '5.1.1', true],
+        'full@far.test': ['full', '5.2.2', true],
+        'late@far.test': ['other', '4.4.1', true],
+      },
     ],
     [
       'exim',
