@@ -1682,8 +1682,9 @@ export const limits = {
     bytesMax: 16 * mib,
     elementsMax: 200_000,
     depthMax: 20,
-    /** Files of one message that are looked at. */
+    /** Files of one message that are looked at, and names of one zip. */
     filesMax: 3,
+    entriesMax: 20,
     /** Rows of one that are kept, those that count most; characters of a text in it. */
     rowsMax: 200,
     textLengthMax: 255,

@@ -72,8 +72,8 @@ function tls(reportId: string): string {
   })
 }
 
-/** A zip with one file. */
-function zip(data: Buffer, claimed = data.length): Buffer {
+/** A zip with one file, and an empty one before it where that has a name. */
+function zip(data: Buffer, claimed = data.length, before = ''): Buffer {
   const packed = deflateRawSync(data)
   const name = Buffer.from('report.xml')
   const shared = Buffer.alloc(26)
@@ -86,13 +86,16 @@ function zip(data: Buffer, claimed = data.length): Buffer {
   const local = Buffer.concat([Buffer.from('504b0304', 'hex'), shared, name, packed])
   const central = Buffer.concat([Buffer.from('504b01021400', 'hex'), shared, Buffer.alloc(14), name])
   central.writeUInt32LE(0, 42)
+  const other = before === '' ? Buffer.alloc(0) : Buffer.concat([Buffer.from('504b0102', 'hex'), Buffer.alloc(42)])
+  if (before !== '') other.writeUInt16LE(before.length, 28)
+  const directory = Buffer.concat([other, Buffer.from(before), central])
   const end = Buffer.alloc(22)
   end.writeUInt32LE(0x06054b50, 0)
   end.writeUInt16LE(1, 8)
   end.writeUInt16LE(1, 10)
-  end.writeUInt32LE(central.length, 12)
+  end.writeUInt32LE(directory.length, 12)
   end.writeUInt32LE(local.length, 16)
-  return Buffer.concat([local, central, end])
+  return Buffer.concat([local, directory, end])
 }
 
 async function send(
@@ -201,6 +204,34 @@ const bombs: readonly (readonly [string, () => Buffer])[] = [
 
 test.each(bombs)('%s is no report', (_, made) => {
   expect(() => readReport(made())).toThrow()
+})
+
+/** What others write and pack in other ways than most. */
+const odd: readonly (readonly [string, () => Buffer])[] = [
+  ['packed twice', () => gzipSync(gzipSync(dmarc('x')))],
+  ['packed and in a zip', () => zip(gzipSync(dmarc('x')))],
+  ['behind another file in a zip', () => zip(Buffer.from(dmarc('x')), undefined, 'readme.txt')],
+  ['in UTF-16', () => Buffer.from(`\ufeff${dmarc('x')}`, 'utf16le')],
+  ['behind a mark of its code', () => Buffer.from(`\ufeff${dmarc('x')}`)],
+  ['in JSON behind a mark of its code', () => Buffer.from(`\ufeff${tls('x')}`)],
+  ['of which the end is filled with zeros', () => Buffer.concat([Buffer.from(dmarc('x')), Buffer.alloc(9)])],
+  ['in capital letters', () => Buffer.from(dmarc('x').replaceAll('>pass<', '>Pass<'))],
+]
+
+test.each(odd)('a report %s is one', (_, made) => {
+  expect(readReport(made())).toMatchObject({ domain: 'example.com', reporter: 'big.example', reportId: 'x' })
+  expect(readReport(made()).failed).toBe(made().includes('"organization-name"') ? 1 : 10)
+})
+
+test.each([
+  ['Müller &amp; Söhne', 'iso-8859-1'],
+  ['Müller & Söhne', 'utf-8'],
+  ['Müller &#38; S&#xF6;hne', 'utf-8'],
+])('who reports is named as he writes himself: %s', (name, charset) => {
+  const text = dmarc('x')
+    .replace('>big.example<', `>${name}<`)
+    .replace(/encoding="[^"]*"/i, `encoding="${charset}"`)
+  expect(readReport(Buffer.from(text, charset === 'utf-8' ? 'utf8' : 'latin1')).reporter).toBe('Müller & Söhne')
 })
 
 test('numbers and texts of a report are bounded', () => {

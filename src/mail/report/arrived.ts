@@ -4,6 +4,7 @@
 // the rows that count most are kept.
 
 import { limits } from '#lib/limits.ts'
+import { decodeCharset } from '../mime/charset.ts'
 import { unpack } from './unpack.ts'
 import { readXml, type XmlElement } from './xml.ts'
 
@@ -43,11 +44,24 @@ const countMax = 1e12
 
 /** @throws SyntaxError, RangeError for what is no report */
 export function readReport(data: Uint8Array): ArrivedReport {
-  const text = unpack(Buffer.from(data.buffer, data.byteOffset, data.byteLength)).toString('utf8')
+  const text = textOf(unpack(Buffer.from(data.buffer, data.byteOffset, data.byteLength)))
   const first = /[<{]/.exec(text.slice(0, limits.arrivedReport.textLengthMax))?.[0]
   if (first === '{') return tlsReport(JSON.parse(text) as Json)
   if (first === '<') return dmarcReport(readXml(text))
   throw new SyntaxError('no report')
+}
+
+/** In whatever code it says it is written (XML 1.0 4.3.3); zeros that fill its end are left out. */
+function textOf(bytes: Buffer): string {
+  let end = bytes.length
+  const wide = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)
+  if (wide) return decodeCharset(bytes, 'utf-16').replace(/^\ufeff/, '')
+  while (end > 0 && bytes[end - 1] === 0) end -= 1
+  const declared = /^[^<]{0,9}<\?xml[^>]{0,99}?\sencoding\s*=\s*["']([\w.:-]{1,40})["']/.exec(
+    bytes.toString('latin1', 0, 200),
+  )
+  const label = /^utf-?16/i.test(declared?.[1] ?? '') ? 'utf-8' : declared?.[1]
+  return decodeCharset(bytes.subarray(0, end), label ?? 'utf-8').replace(/^\ufeff/, '')
 }
 
 function dmarcReport(root: XmlElement): ArrivedReport {
@@ -70,7 +84,7 @@ function dmarcReport(root: XmlElement): ArrivedReport {
 function recordOf(record: XmlElement): ArrivedRow {
   const row = child(record, 'row')
   const evaluated = child(row, 'policy_evaluated')
-  const passed = ['dkim', 'spf'].filter(name => word(child(evaluated, name)) === 'pass')
+  const passed = ['dkim', 'spf'].filter(name => word(child(evaluated, name)).toLowerCase() === 'pass')
   const reason = word(child(child(evaluated, 'reason'), 'type'))
   return {
     source: word(child(row, 'source_ip')),

@@ -1,6 +1,7 @@
-// What a report comes packed in: gzip (RFC 1952), or a zip with one file.
+// What a report comes packed in: gzip (RFC 1952), twice by some, or a zip with one file of it.
 //
-// Hostile: what is unpacked has an end, whatever the packing says of its size, and of a zip one entry is read and no other.
+// Hostile: what is unpacked has an end, whatever the packing says of its size, and of a zip one entry is read and no other:
+// the first that is called like a report.
 
 import { gunzipSync, inflateRawSync } from 'node:zlib'
 import { limits } from '#lib/limits.ts'
@@ -20,17 +21,21 @@ const deflated = 8
 export function unpack(data: Buffer): Buffer {
   const maxOutputLength = limits.arrivedReport.bytesMax
   if (data.length > limits.arrivedReport.packedBytesMax) throw new RangeError('too large')
-  if (data[0] === 0x1f && data[1] === 0x8b) return gunzipSync(data, { maxOutputLength })
-  if (data.length > endBytes && data.readUInt32LE(0) === localHeader) return unzip(data, maxOutputLength)
-  if (data.length > maxOutputLength) throw new RangeError('too large')
-  return data
+  const zipped = data.length > endBytes && data.readUInt32LE(0) === localHeader
+  const opened = zipped ? unzip(data, maxOutputLength) : isGzip(data) ? gunzipSync(data, { maxOutputLength }) : data
+  if (opened !== data && isGzip(opened)) return gunzipSync(opened, { maxOutputLength })
+  if (opened.length > maxOutputLength) throw new RangeError('too large')
+  return opened
+}
+
+function isGzip(data: Buffer): boolean {
+  return data[0] === 0x1f && data[1] === 0x8b
 }
 
 /** APPNOTE 4.3: the directory at the end says where the file is, and how long it is packed. */
 function unzip(data: Buffer, maxOutputLength: number): Buffer {
   const end = endOf(data)
-  const at = data.readUInt32LE(end + 16)
-  if (at + centralBytes > data.length || data.readUInt32LE(at) !== centralHeader) throw new RangeError('no directory')
+  const at = entryOf(data, data.readUInt32LE(end + 16))
   const flags = data.readUInt16LE(at + 8)
   const method = data.readUInt16LE(at + 10)
   const size = data.readUInt32LE(at + 20)
@@ -44,6 +49,22 @@ function unzip(data: Buffer, maxOutputLength: number): Buffer {
   if (method !== stored || packed.length > maxOutputLength) throw new RangeError('packed in an unknown way')
   return packed
 }
+
+/** Where the directory speaks of the file. */
+function entryOf(data: Buffer, first: number): number {
+  const isEntry = (at: number) => at + centralBytes <= data.length && data.readUInt32LE(at) === centralHeader
+  if (!isEntry(first)) throw new RangeError('no directory')
+  let at = first
+  for (let count = 0; count < limits.arrivedReport.entriesMax && isEntry(at); count++) {
+    const name = data.readUInt16LE(at + 28)
+    if (reportName.test(data.toString('latin1', at + centralBytes, at + centralBytes + name))) return at
+    at += centralBytes + name + data.readUInt16LE(at + 30) + data.readUInt16LE(at + 32)
+  }
+  return first
+}
+
+/** Not what macOS adds to each. */
+const reportName = /^(?!__MACOSX\/).*\.(?:xml|json)(?:\.gz)?$/i
 
 function endOf(data: Buffer): number {
   for (let at = data.length - endBytes; at >= Math.max(0, data.length - endBytes - commentBytesMax); at--) {

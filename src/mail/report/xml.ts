@@ -1,7 +1,7 @@
 // As much of XML as a report needs (XML 1.0): elements and their text, the five entities and numbers of characters.
 //
-// Strict and bounded: a document type is refused, so that nothing can be declared and nothing grows when it is read; elements have
-// an end, a depth and a number. Attributes are passed over, names lose their prefix.
+// Bounded: a document type is refused, so that nothing can be declared and nothing grows when it is read; elements have an end, a depth
+// and a number. An ampersand that begins nothing known stands for itself, as in names of companies. Attributes are passed over, names lose their prefix.
 
 import { limits } from '#lib/limits.ts'
 
@@ -77,7 +77,6 @@ function unescaped(text: string): string {
     if (known !== undefined && found.endsWith(';')) return known
     const [, hex, digits] = /^#(?:x([\da-f]{1,6})|(\d{1,7}))$/i.exec(word) ?? []
     const code = hex === undefined ? Number(digits ?? Number.NaN) : Number.parseInt(hex, 16)
-    if (!(code > 0 && code <= characterMax) || !found.endsWith(';')) throw new SyntaxError('an unknown entity')
-    return String.fromCodePoint(code)
+    return code > 0 && code <= characterMax && found.endsWith(';') ? String.fromCodePoint(code) : found
   })
 }
