@@ -185,8 +185,10 @@ test('lists are asked while their test entries say that they work', async () => 
   expect(await of(['8.8.8.8'])).toEqual(['bl.test: the resolver 8.8.8.8 is public'])
   answers.set(host, ['192.0.2.1'])
   expect(await of()).toEqual([])
-  answers.set(host, ['127.255.255.254'])
-  expect(await of()).toEqual(['bl.test: it refuses to be asked by this resolver'])
+  for (const refusal of ['127.255.255.254', '127.0.0.1']) {
+    answers.set(host, [refusal])
+    expect(await of()).toEqual(['bl.test: it refuses to be asked by this resolver'])
+  }
   answers.set('1.0.0.127.bl.test', ['127.0.0.2'])
   expect(await of()).toEqual(['bl.test: it lists everything'])
   answers.set('1.0.0.127.bl.test', 'gone')
@@ -197,12 +199,18 @@ test('a list of hosts to trust takes points away, and needs no test entry', asyn
   const listed = new Set(['9.2.0.192.wl.test'])
   const ask = async (name: string) => {
     if (listed.has(name)) return ['127.0.9.2']
+    if (name === '10.2.0.192.wl.test') return ['127.0.0.255']
     throw Object.assign(new Error(name), { code: 'ENOTFOUND' })
   }
   const judge = new Standings(ask, { block: [], allow: ['wl.test'], uri: [] }, ['192.0.2.53'])
-  const { parts, off } = await judge.of({ ip: '192.0.2.9', helo: '[192.0.2.9]', hostname: 'x', texts: noTexts })
+  const of = (ip: string) => judge.of({ ip, helo: `[${ip}]`, hostname: 'x', texts: noTexts })
+  const { parts, off } = await of('192.0.2.9')
   expect(parts).toContainEqual({ name: 'dnswl', score: -20, info: 'wl.test 127.0.9.2' })
   expect(off).toEqual([])
+  // Asked too often it says the same of everybody.
+  const refused = await of('192.0.2.10')
+  expect(refused.parts.filter(({ name }) => name === 'dnswl')).toEqual([])
+  expect(refused.off).toEqual(['wl.test: it refuses to be asked by this resolver'])
 })
 
 test('the postmaster of this host has no domain', async () => {

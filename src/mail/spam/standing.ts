@@ -2,7 +2,7 @@
 // configuration names, its reverse name (RFC 1912 2.1) and what it calls itself.
 //
 // Promises: a list is believed only while its test entries say that it works (127.0.0.2 is listed, 127.0.0.1 is not), and an
-// answer of 127.255.255.x means that it refuses to be asked; such a list is left alone for a while and named in `off`. Never
+// answer of 127.255.255.x, or another by which lists say so, means that it refuses to be asked; such a list is left alone for a while and named in `off`. Never
 // throws, never waits longer than limits.verify.standingMs: what is not known by then says nothing.
 
 import ipaddr from 'ipaddr.js'
@@ -227,8 +227,8 @@ export class Standings {
   /** What a list answers; empty where it does not list the name. */
   async #listed(list: List, name: string): Promise<string> {
     const answers = (await this.#ask(name, 'A')) ?? []
-    if (answers.some(isBlocked)) this.#stop(list, 'it refuses to be asked by this resolver')
-    return list.reason === '' ? (answers.find(isListing) ?? '') : ''
+    if (answers.some(answer => isBlocked(list, answer))) this.#stop(list, 'it refuses to be asked by this resolver')
+    return list.reason === '' ? (answers.find(answer => isListing(list, answer)) ?? '') : ''
   }
 
   async #works(list: List): Promise<boolean> {
@@ -249,9 +249,11 @@ export class Standings {
       this.#ask(`${absent}.${list.zone}`, 'A'),
     ])
     if (yes === null || no === null) return this.#stop(list, 'it does not answer')
-    if (yes.some(isBlocked) || no.some(isBlocked)) return this.#stop(list, 'it refuses to be asked by this resolver')
+    if ([...yes, ...no].some(answer => isBlocked(list, answer)))
+      return this.#stop(list, 'it refuses to be asked by this resolver')
     // Lists of hosts to trust have no test entry all of the time.
-    if (list.kind !== 'allow' && !yes.some(isListing)) return this.#stop(list, 'its test entry is missing')
+    if (list.kind !== 'allow' && !yes.some(answer => isListing(list, answer)))
+      return this.#stop(list, 'its test entry is missing')
     if (no.length > 0) return this.#stop(list, 'it lists everything')
     list.reason = ''
     list.checkedUntil = monotonic() + limits.verify.listCheckMs
@@ -277,8 +279,14 @@ export class Standings {
   }
 }
 
-const isListing = (answer: string) => answer.startsWith('127.') && !isBlocked(answer)
-const isBlocked = (answer: string) => answer.startsWith('127.255.255.')
+function isListing(list: List, answer: string): boolean {
+  return answer.startsWith('127.') && !isBlocked(list, answer)
+}
+
+/** Most say it as Spamhaus does; URIBL by 127.0.0.1, by which no list may say anything else (RFC 5782 2.1), dnswl.org by 127.0.0.255. */
+function isBlocked({ kind }: List, answer: string): boolean {
+  return answer.startsWith('127.255.255.') || answer === '127.0.0.1' || (kind === 'allow' && answer === '127.0.0.255')
+}
 
 /** The labels of an address in a reverse zone. */
 function reversed(ip: string): string {
