@@ -11,8 +11,8 @@ import { smtpConnection } from '#lib/process/lazy.ts'
 import { type Outward, type OutwardFailure, outwardFailure, type Socket } from '#net/outward/outward.ts'
 import { proveChain, type TlsaRecord } from '#net/tls/dane.ts'
 import { certificateFlaw, shownChain, type TlsFlaw, tlsFlawOf } from '#net/tls/peer.ts'
-import { readReplies } from './replies.ts'
-import { AsciiOnly, headerUtf8, type Lacking, type Offers, offersIn, sayable, Unfit } from './sayable.ts'
+import { readReplies } from './host/replies.ts'
+import { AsciiOnly, headerUtf8, type Lacking, type Offers, offersIn, sayable, Unfit } from './host/sayable.ts'
 
 export interface MailRoute {
   /** Name or literal address; also the name a certificate must have. */

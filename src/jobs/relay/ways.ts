@@ -11,10 +11,10 @@ import { tlsaText } from '#net/tls/dane.ts'
 import { namesHost } from '#net/tls/mta-sts.ts'
 import type { TlsFlaw } from '#net/tls/peer.ts'
 import type { StsPolicyRow } from '#store/sending/sts-policy.ts'
+import { requireTlsMissing } from './host/sayable.ts'
 import { DaneHosts, ProofUnknown } from './proof/dane-hosts.ts'
 import type { StsPolicies } from './proof/sts-policies.ts'
 import { type Demand, hostRoute, type RouteOptions } from './route.ts'
-import { requireTlsMissing } from './sayable.ts'
 import type { DomainPolicy, MailRoute } from './smtp-client.ts'
 
 export interface WaysOptions extends RouteOptions {
