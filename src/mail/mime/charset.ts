@@ -9,6 +9,8 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 import { remember } from '#lib/memoize.ts'
 import { iconv } from '#lib/process/lazy.ts'
+import { decodeEbcdic, ebcdicNumber } from './ebcdic.ts'
+import { decodeEucTw, decodeIso2022Cn, decodeJohab } from './far-east.ts'
 
 const labelLengthMax = 60
 
@@ -63,6 +65,10 @@ const synonyms = byName({
   extendedunixcodepackedformatforjapanese: 'eucjp',
   xeucjp: 'eucjp',
   xbig5: 'big5',
+  ...{ cngb: 'gbk', ptcp154: 'pt154', kz1048: 'rk1048', strk10482002: 'rk1048', xviettcvn5712: 'tcvn' },
+  ...{ macromanian: 'macromania', maclatin2: 'maccenteuro', macis: 'maciceland', macuk: 'macukraine' },
+  // Later editions, which say the same but for rare characters.
+  ...{ shiftjis2004: 'shiftjis', shiftjisx0213: 'shiftjis', eucjis2004: 'eucjp', eucjisx0213: 'eucjp' },
 })
 
 /**
@@ -74,6 +80,7 @@ export function decodeCharset(bytes: Buffer, label: string | undefined): string 
   if (japanese.test(name)) return isAscii(bytes) ? shiftedJapanese(bytes) : japaneseOf(bytes)
   if (korean.test(name)) return decodeCharset(shiftedToHigh(bytes), 'euc-kr')
   if (chinese.test(name)) return decodeCharset(tildedToHigh(bytes), 'gbk')
+  if (chineseShifts.test(name)) return isAscii(bytes) ? decodeIso2022Cn(bytes) : decodeUnlabelled(bytes)
   if (isAscii(bytes) && !name.startsWith('utf') && !name.startsWith('ucs')) return plainOf(bytes)
   if (name === 'utf8') return isUtf8(bytes) ? bytes.toString() : forgiving(bytes)
   if (isWide.test(name) && isNarrow(bytes)) return bytes.toString('latin1')
@@ -81,7 +88,7 @@ export function decodeCharset(bytes: Buffer, label: string | undefined): string 
   if (name === 'iso88591' || name === 'latin1') return iconv().decode(bytes, 'windows-1252')
   // RFC 2152 knows no byte above 127.
   if (name.startsWith('utf7') && !isAscii(bytes)) return decodeUnlabelled(bytes)
-  if (iconv().encodingExists(name)) return iconv().decode(bytes, name)
+  if (isKnown(name)) return iconv().decode(bytes, name)
   return foreign(name, bytes)
 }
 
@@ -146,7 +153,8 @@ function japaneseOf(bytes: Buffer): string {
 /** Whether `label` names a character set in which `decodeCharset` reads. */
 export function isCharset(label: string): boolean {
   const name = charsetName(label)
-  if (japanese.test(name) || korean.test(name) || chinese.test(name) || others.has(name)) return true
+  if (japanese.test(name) || korean.test(name) || chinese.test(name) || chineseShifts.test(name)) return true
+  if (others.has(name) || rare.has(name) || ebcdicNumber(name) !== undefined) return true
   return unsaid.has(name) ? ascii.has(name) : isKnown(name)
 }
 
@@ -177,7 +185,7 @@ function spelled(label: string): string {
     .replace(/^(iso8859\d{1,2})19\d\d$/, '$1')
     .replace(/^x(?=[a-z])/, '')
     .replace(/^(?:dos|oem|ms)(?=\d)/, 'cp')
-  return isKnown(plain) ? plain : name
+  return isKnown(plain) || rare.has(plain) ? plain : (synonyms.get(plain) ?? name)
 }
 
 /** Mostly UTF-8 with some broken bytes stays UTF-8; text that has hardly a valid sequence is windows-1252. */
@@ -193,10 +201,11 @@ function forgiving(bytes: Buffer): string {
   return broken > whole ? iconv().decode(bytes, 'windows-1252') : text
 }
 
-/** Character sets that shift between ASCII and others (RFC 1468, 1557, 1843). */
+/** Character sets that shift between ASCII and others (RFC 1468, 1557, 1843, 1922). */
 const japanese = /^(?:cs)?iso2022jp(?:[123]|ext|2004|ms)?$|^cp5022[012]$|^xwindowsiso2022jp$/
 const korean = /^(?:cs)?iso2022kr$/
 const chinese = /^(?:hz|hzgb2312|xhz)$/
+const chineseShifts = /^(?:cs)?iso2022cn(?:ext)?$/
 
 interface Shifts {
   /** Every shift. */
@@ -207,7 +216,7 @@ interface Shifts {
 
 function shiftsOf(name: string): Shifts | undefined {
   if (japanese.test(name)) return { each: /\x1b(?:\([A-Z]|\$[@-D]|\$\([@-D])/g, back: /^\x1b\([BJ]$/ }
-  if (korean.test(name)) return { each: /[\x0e\x0f]/g, back: /^\x0f$/ }
+  if (korean.test(name) || chineseShifts.test(name)) return { each: /[\x0e\x0f]/g, back: /^\x0f$/ }
   if (chinese.test(name)) return { each: /~[{}]/g, back: /^~\}$/ }
   return undefined
 }
@@ -265,8 +274,18 @@ const others = byName({
   },
 })
 
+/** What is read here, by names as they are written. */
+const rare = new Map<string, (bytes: Buffer) => string>([
+  ...['johab', 'cp1361', 'ms1361'].map(name => [name, decodeJohab] as const),
+  ...['euctw', 'cns11643', 'cseuctw'].map(name => [name, decodeEucTw] as const),
+])
+
 /** Never by asking the platform whether it knows a name: each that it does not costs an error, and strangers write thousands of them. */
 function foreign(name: string, bytes: Buffer): string {
+  const ebcdic = ebcdicNumber(name)
+  if (ebcdic !== undefined) return decodeEbcdic(bytes, ebcdic)
+  const read = rare.get(name)
+  if (read !== undefined) return read(bytes)
   const known = others.get(name)
   return known === undefined ? decodeUnlabelled(bytes) : iconv().decode(bytes, known)
 }
