@@ -4,6 +4,7 @@
 // Pure, linear, never throws; of a value that is longer than resultsLengthMax the rest is not read.
 
 import { domainToAscii } from '../address/address.ts'
+import { commentEnd } from './comment.ts'
 import { decodeWords } from './words.ts'
 
 /** One result with what it is about. */
@@ -97,7 +98,9 @@ function sectionFrom(text: string, start: number): { readonly words: string[]; r
     const sign = text[at] as string
     if (sign === '(') {
       close()
-      at = commentEnd(text, at)
+      const end = commentEnd(text, at)
+      // One that never ends takes the rest.
+      at = end < 0 ? text.length : end + 1
     } else if (sign === '"') {
       const { content, end } = quoted(text, at + 1)
       word = (word ?? '') + content
@@ -118,17 +121,6 @@ function sectionFrom(text: string, start: number): { readonly words: string[]; r
 }
 
 const plain = /[^\0- "(;=]+/y
-
-/** Behind a comment, those within it included (RFC 5322 3.2.2); one that never ends takes the rest. */
-function commentEnd(text: string, start: number): number {
-  let depth = 0
-  for (let at = start; at < text.length; at++) {
-    if (text[at] === '\\') at += 1
-    else if (text[at] === '(') depth += 1
-    else if (text[at] === ')' && --depth === 0) return at + 1
-  }
-  return text.length
-}
 
 function quoted(text: string, start: number): { readonly content: string; readonly end: number } {
   let content = ''

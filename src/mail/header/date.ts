@@ -3,6 +3,8 @@
 // Promises: linear, never throws, null for what is no date. A date without a zone, or with one that nobody knows, is UTC, and
 // one without a time is midnight (RFC 5256 2.2); years of two and three digits are those of RFC 5322 4.3.
 
+import { withoutComments } from './comment.ts'
+
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
 const monthNames = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const dayNames = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
@@ -99,7 +101,7 @@ export function parseDay(value: string): number | null {
 }
 
 function uncommented(value: string): string {
-  return value.slice(0, textLengthMax).replace(/\([^()]*\)/g, ' ')
+  return withoutComments(value.slice(0, textLengthMax)).replace(/\s+/g, ' ')
 }
 
 function writtenIn(text: string, all: readonly RegExp[]): Written | null {

@@ -3,6 +3,7 @@
 // Promises: reading a header never fails; what cannot be understood is plain text (RFC 2045 5.2).
 
 import { isAscii } from 'node:buffer'
+import { withoutComments } from '../header/comment.ts'
 import { Header } from '../header/header.ts'
 import { parseValued, type Valued } from './parameter.ts'
 
@@ -163,7 +164,7 @@ export function countsLines(part: MimePart): boolean {
 }
 
 function encodingName(text: string): string {
-  const name = (/^(?:\([^()]*\)\s*)*["']?([^\s;"'()]+)/.exec(text)?.[1] ?? '7bit').toLowerCase()
+  const name = (/^\s*["']?([^\s,;"'()]+)/.exec(withoutComments(text))?.[1] ?? '7bit').toLowerCase()
   if (name === '7-bit' || name === '7bits') return '7bit'
   if (name === '8-bit' || name === '8bits') return '8bit'
   if (name === 'quoted_printable' || name === 'quotedprintable' || name === 'qp') return 'quoted-printable'

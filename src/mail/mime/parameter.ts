@@ -3,6 +3,7 @@
 // Promises: never throws, linear, bounded. Understands quotes, comments, continuations (`name*0`), character sets
 // (`name*=utf-8''...`) and what real senders do instead: encoded words in quotes, missing quotes, missing semicolons.
 
+import { commentEnd } from '../header/comment.ts'
 import { decodeWords, hexDigit } from '../header/words.ts'
 import { decodeCharset } from './charset.ts'
 
@@ -101,18 +102,6 @@ function readUntilSemicolon(reader: Reader, parameter: boolean): string {
   return (out + text.slice(from, reader.at)).trim()
 }
 
-/** Offset of the bracket that closes the comment at `start`, or -1. */
-function commentEnd(text: string, start: number): number {
-  let depth = 0
-  for (let at = start; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === 0x5c) at++
-    else if (code === 0x28) depth++
-    else if (code === 0x29 && --depth === 0) return at
-  }
-  return -1
-}
-
 /** The parameter up to the next semicolon, and those behind it whose semicolon was forgotten. */
 function readParameters(reader: Reader): [string, string][] {
   const { text } = reader
@@ -134,7 +123,7 @@ function readParameters(reader: Reader): [string, string][] {
   name = (name + text.slice(from, reader.at)).trim()
   if (code !== 0x3d || reader.at >= text.length) return []
   reader.at++
-  while (isSpace(text.charCodeAt(reader.at))) reader.at++
+  skipBeforeValue(reader, freeText.test(name))
   if (text.charCodeAt(reader.at) === 0x22) {
     const quoted = readQuoted(reader)
     const others = looseParameters(readUntilSemicolon(reader, true))
@@ -145,6 +134,19 @@ function readParameters(reader: Reader): [string, string][] {
   // Names of files have blanks, and boundaries what you will.
   const next = freeText.test(name) ? -1 : value.search(/\s[a-z*\d-]{1,40}=/i)
   return next < 0 ? [[name, value]] : [[name, value.slice(0, next)], ...looseParameters(value.slice(next))]
+}
+
+/** White space and a comment; where people name something it is one before quotes alone: `name=(1) a.txt` has none. */
+function skipBeforeValue(reader: Reader, free: boolean): void {
+  const { text } = reader
+  while (isSpace(text.charCodeAt(reader.at))) reader.at++
+  if (reader.literal || text.charCodeAt(reader.at) !== 0x28) return
+  let next = commentEnd(text, reader.at)
+  reader.literal = next < 0
+  if (next < 0) return
+  do next++
+  while (isSpace(text.charCodeAt(next)))
+  if (!free || text.charCodeAt(next) === 0x22) reader.at = next
 }
 
 const freeText = /^(?:file)?name|^boundary/i

@@ -7,6 +7,7 @@
 
 import { type Address, domainToAscii, isGroup, type Mailbox, splitAddress } from '../address/address.ts'
 import { addressesOf, readingAddresses } from '../address/address-list.ts'
+import { withoutComments } from '../header/comment.ts'
 import type { Header } from '../header/header.ts'
 import { encodeWords } from '../header/words.ts'
 import { type MimePart, nothingSaid, type Said } from './mime-part.ts'
@@ -169,7 +170,7 @@ function disposition(part: MimePart): string {
 
 function language(said: Said): string {
   if (said.language === undefined) return 'NIL'
-  const tags = said.language
+  const tags = withoutComments(said.language)
     .split(',', 20)
     .map(tag => tag.trim())
     .filter(tag => tag !== '')

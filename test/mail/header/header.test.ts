@@ -152,6 +152,14 @@ describe('values with parameters', () => {
       ['a/b; __proto__=x; toString=y', 'a/b', JSON.parse('{"__proto__":"x","tostring":"y"}')],
       ['a/b; n="open', 'a/b', { n: 'open' }],
       ['a/b;;; =x; n=1; n=2;', 'a/b', { n: '1' }],
+      // A comment may stand before a value, too, but where people name something.
+      [
+        'text/plain (c) ; charset=(d (e)) "utf-8" (f); format = (g) flowed',
+        'text/plain',
+        { charset: 'utf-8', format: 'flowed' },
+      ],
+      ['a/b; name=(1) a.txt; filename=(a); x=(open', 'a/b', { name: '(1) a.txt', filename: '(a)', x: '(open' }],
+      ['a/b; name=(c) "a.txt"; charset=(d)', 'a/b', { name: 'a.txt', charset: '' }],
       ['', '', {}],
     ] as const) {
       const valued = parseValued(written)
@@ -188,6 +196,8 @@ it('is linear in rubbish', () => {
     '"',
     '\\',
     ';a*0=',
+    ';a=(',
+    ';a=(b)',
   ]) {
     const text = piece.repeat(Math.floor(limits.mime.headerBytesMax / piece.length))
     expect(header(`subject: ${text}`).get('subject')).toBeDefined()
@@ -261,6 +271,8 @@ describe('dates', () => {
       ['2 Jan 06 15:04 EST', '2006-01-02T20:04:00.000Z'],
       ['21 Nov 97 09:55:06 GMT', '1997-11-21T09:55:06.000Z'],
       ['Fri, 21 Nov 1997 09(comment):   55  :  06 -0600', '1997-11-21T15:55:06.000Z'],
+      ['Mon (a (b)), 2 (c (d (\\) e))) Jan\t1998   15:04 (f) +0100 (CET)', '1998-01-02T14:04:00.000Z'],
+      ['2 Jan 1998 15:04 (open', '1998-01-02T15:04:00.000Z'],
       ['Wed, 7 Jan 2009 00:00:00', '2009-01-07T00:00:00.000Z'],
       ['Mon Jan  2 15:04:05 2006', '2006-01-02T15:04:05.000Z'],
       ['2006-01-02T15:04:05+02:00', '2006-01-02T13:04:05.000Z'],

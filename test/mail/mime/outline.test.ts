@@ -152,12 +152,12 @@ describe('BODYSTRUCTURE', () => {
   it('has every field of a leaf', () => {
     const { bodyStructure, body } = message(
       'Content-Type: image/PNG; name="ä.png"',
-      'Content-Transfer-Encoding: base64',
+      'Content-Transfer-Encoding: (a (b)) base64, 8bit',
       'Content-ID: <x@y>',
       'Content-Description: d',
       'Content-MD5: m==',
       "Content-Disposition: inline; filename*=utf-8''%C3%A4.png; size=3",
-      'Content-Language: en, de',
+      'Content-Language: en, (a (b)) de (c, d)',
       'Content-Location: http://x/',
       '',
       'AAAA',
