@@ -1,14 +1,16 @@
 // What a `text` condition of a filter says (api-semantics 6.3; wire-details 8): words that must all be there, quoted phrases,
 // alternatives separated by an upper-case OR. Pure, and linear in the condition.
 
-/** Alternatives, each a list of words and phrases that must all be found; in lower case, white space single. */
+import { fold } from '../text/fold.ts'
+
+/** Alternatives, each a list of words and phrases that must all be found; folded, white space single. */
 export function readTextQuery(value: string): string[][] {
   const tokens = tokensOf(value)
   const alternatives: string[][] = [[]]
   for (const [at, { text, quoted }] of tokens.entries()) {
     const between = at > 0 && at < tokens.length - 1
     if (text === 'OR' && !quoted && between) alternatives.push([])
-    else alternatives.at(-1)?.push(text.toLowerCase())
+    else alternatives.at(-1)?.push(fold(text))
   }
   return alternatives.filter(group => group.length > 0)
 }

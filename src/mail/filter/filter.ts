@@ -12,6 +12,7 @@ import { domainsToUnicode } from '../address/address.ts'
 import type { Header } from '../header/header.ts'
 import { judge, type Verdict } from '../query/judge.ts'
 import { type Query, someLeaf } from '../query/query.ts'
+import { fold } from '../text/fold.ts'
 import { type Analysis, analyse, readPattern, steps } from './filter-pattern.ts'
 import { readTextQuery } from './filter-text.ts'
 
@@ -124,7 +125,7 @@ interface Screened {
 /** Undefined where an expression takes more than may be spent here: somebody else is asked. */
 function verdictOf(leaf: Condition, about: Screened): Verdict {
   const { mail } = about
-  if (leaf.op === 'field') return mail.lower(leaf.field).includes(leaf.needle)
+  if (leaf.op === 'field') return mail.folded(leaf.field).includes(leaf.needle)
   if (leaf.op === 'size') return mail.size >= leaf.min && mail.size <= leaf.max
   if (leaf.op === 'attachments') return mail.hasAttachment()
   const { field, pattern, expression, analysis } = leaf
@@ -187,9 +188,9 @@ function patternCondition(field: FilterField, value: string): PatternCondition |
   }
 }
 
-/** As both sides of a comparison are: lower case, white space single. */
+/** As both sides of a comparison are: folded, white space single. */
 function plain(text: string): string {
-  return single(text).toLowerCase()
+  return fold(single(text))
 }
 
 function single(text: string): string {
@@ -200,6 +201,14 @@ function single(text: string): string {
 function insideBrackets(text: string): string {
   return (/<([^<>]*)>/.exec(text)?.[1] ?? text).trim()
 }
+
+interface Folded {
+  /** What it was made of. */
+  readonly of: string
+  readonly text: string
+}
+
+const isPlain = (text: string) => /^[\x00-\x7f]*$/.test(text)
 
 export interface FilterMailParts {
   readonly header: Header
@@ -215,12 +224,17 @@ export class FilterMail {
   readonly #parts: FilterMailParts
   readonly #recipient: string
   #lowerTo: string | undefined
-  readonly #shared: { values: Map<FilterField, readonly string[]>; lower: Map<FilterField, string>; text?: string }
+  readonly #shared: {
+    values: Map<FilterField, readonly string[]>
+    lower: Map<FilterField, string>
+    folded: Map<FilterField, Folded>
+    text?: string
+  }
 
   constructor(parts: FilterMailParts, recipient = '', shared?: FilterMail) {
     this.#parts = parts
     this.#recipient = recipient
-    this.#shared = shared === undefined ? { values: new Map(), lower: new Map() } : shared.#shared
+    this.#shared = shared === undefined ? { values: new Map(), lower: new Map(), folded: new Map() } : shared.#shared
   }
 
   /** The same message for another recipient; its text as far as it is known now. */
@@ -243,7 +257,17 @@ export class FilterMail {
     return field === 'to' && this.#recipient !== '' ? [...known, this.#recipient] : known
   }
 
-  /** All values of a field in lower case, white space single, a line each. */
+  /** All values of a field as they are compared with words, white space single, a line each. */
+  folded(field: FilterField): string {
+    const lower = this.lower(field)
+    if (isPlain(lower)) return lower
+    const { folded } = this.#shared
+    // For each recipient, who is one of them, it is another.
+    if (folded.get(field)?.of !== lower) folded.set(field, { of: lower, text: fold(lower) })
+    return folded.get(field)?.text ?? ''
+  }
+
+  /** The same in lower case alone: what an expression must find stands there, too. */
   lower(field: FilterField): string {
     let known = this.#shared.lower.get(field)
     if (known === undefined) {

@@ -34,12 +34,18 @@ const letter = mail(
     'Subject: =?utf-8?B?VsOkbGphIGxvZW5n?= about  Things',
     'List-ID: "Dev list" <dev.example.org>',
   ],
-  { text: 'Dear all,\n the  Invoice is\tdue tomorrow. FINAL notice', size: 5000 },
+  { text: 'Dear all,\n the  Invoice is\tdue tomorrow. FINAL notice\nΟΔΟΣΑ in Ko\u0308ln', size: 5000 },
 )
 
 test.each<[FilterQuery, boolean]>([
   [{}, true],
   [{ from: 'jüri' }, true],
+  [{ from: 'ju\u0308ri' }, true],
+  [{ text: 'οδος' }, true],
+  [{ text: '"KÖLN" ΟΔΟΣ' }, true],
+  // An expression says what it says.
+  [{ text: '/in ko/i' }, true],
+  [{ from: '/ju\u0308ri/' }, false],
   [{ from: 'JURI@' }, true],
   [{ from: 'jõgeva.ee' }, true],
   [{ from: 'xn--jgeva' }, true],
