@@ -3,9 +3,9 @@
 //
 // A network from which an account was entered lately, by a whole login with every factor, has counts of wrong passwords of
 // its own for that account, so a stranger who guesses cannot lock the owner out; an application password makes its network
-// known for application passwords alone. Wrong factors count for the account, wherever they come from; apart from those, since
-// no password is needed, a security key alone and codes of a token that finish no login. Failures count for the networks they
-// come from, too, for whatever accounts and names nobody has; networks trusted by configuration are left out of that.
+// known for application passwords alone. Wrong factors count for the account, wherever they come from, and codes of logins over
+// weeks as well; apart from those, since no password is needed, a security key alone and codes of a token that finish no login.
+// Failures count for the networks they come from, too; networks trusted by configuration are left out of that.
 
 import { limits } from '#lib/limits.ts'
 import { networkOf, networksOf, rangesOf } from '#lib/network.ts'
@@ -13,10 +13,13 @@ import type { Cache } from '#store/folder/cache.ts'
 import { type Gate, Gates } from './gates.ts'
 
 /**
- * What is counted: failures of one kind at one account; `key` is a security key without a password before it, `code` a one-time
- * code that finishes no login, of whoever is in already.
+ * What is tried at one account: `factor` is what finishes a login, a security key or, as `login code`, a one-time code; `key` a
+ * security key without a password before it, `code` a one-time code that finishes no login, of whoever is in already.
  */
-export type AttemptKind = 'password' | 'asp' | 'factor' | 'key' | 'code'
+export type AttemptKind = Counted | 'login code'
+
+/** What is counted by itself. */
+type Counted = 'password' | 'asp' | 'factor' | 'key' | 'code'
 
 /** By what an account was entered. */
 export type Entry = 'password' | 'asp'
@@ -26,6 +29,8 @@ export interface Subject {
   readonly account: string
   /** Address the attempt comes from; empty where it is not known. */
   readonly ip: string
+  /** Of the account: what is counted over weeks begins anew with a new password. */
+  readonly authVersion?: number
 }
 
 /** An attempt that may go on. One of these is called, once. */
@@ -65,16 +70,18 @@ export class Attempts {
    * @throws Fault RateLimitedError with the time that is left, after a moment
    */
   async begin(kind: AttemptKind, subject: Subject): Promise<Attempt> {
-    const own: Gate = { kind, id: this.#counter(kind, subject), ...windows[kind], waitingMax }
+    const counted = kind === 'login code' ? 'factor' : kind
+    const first: Gate = { kind: counted, id: this.#counter(counted, subject), ...windows[counted], waitingMax }
+    const own = kind === 'login code' ? [first, this.#lasting(subject)] : [first]
     const known = this.#knows(subject, kind === 'asp' ? 'asp' : 'password')
     const spread = this.#networks(subject.ip)
-    const passage = await this.#gates.enter(known ? [own] : [own, ...spread], subject.account)
+    const passage = await this.#gates.enter(known ? own : [...own, ...spread], subject.account)
     return {
       succeeded: () => {
-        this.#cache.remove(kind, own.id)
+        this.#cache.remove(first.kind, first.id)
         passage.end([])
       },
-      failed: () => passage.end([own, ...spread]),
+      failed: () => passage.end([...own, ...spread]),
       withdrawn: () => passage.end([]),
     }
   }
@@ -131,8 +138,18 @@ export class Attempts {
     return { answered: () => passage.end([]), missed: () => passage.end(gates) }
   }
 
+  /**
+   * Wrong codes of logins over weeks, of whoever has the password and patience: a right one does not clear it, since that is the
+   * owner's. A network that is known has a count of its own, so the owner comes in, and ends it for all by another password.
+   */
+  #lasting(subject: Subject): Gate {
+    const { codeFailuresMax: max, codeMs: ms } = limits.attempts
+    const place = this.#knows(subject, 'password') ? ` ${networkOf(subject.ip)}` : ''
+    return { kind: 'codes', id: `${subject.account} ${subject.authVersion ?? 0}${place}`, max, ms, waitingMax }
+  }
+
   /** Under which id failures of this kind are counted. */
-  #counter(kind: AttemptKind, subject: Subject): string {
+  #counter(kind: Counted, subject: Subject): string {
     if (kind === 'factor' || !this.#knows(subject, kind === 'asp' ? 'asp' : 'password')) return subject.account
     return `${subject.account} ${networkOf(subject.ip)}`
   }

@@ -96,8 +96,9 @@ export class OneTimeCodes {
     const user = await liveUser(system, id)
     const note = (result: 'success' | 'fail' | 'ratelimited') =>
       authLog.add(user.num, { action: 'check 2fa totp', result, ...origin })
-    const kind = nonce === undefined && inside ? 'code' : 'factor'
-    const attempt = await attempts.begin(kind, { account: id, ip: origin.ip ?? '' }).catch(async error => {
+    const kind = nonce === undefined && inside ? 'code' : 'login code'
+    const subject = { account: id, ip: origin.ip ?? '', authVersion: user.authVersion }
+    const attempt = await attempts.begin(kind, subject).catch(async error => {
       await note('ratelimited')
       throw error
     })

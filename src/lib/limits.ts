@@ -935,6 +935,12 @@ export const limits = {
     /** One-time codes and security keys. */
     factorFailuresMax: 6,
     factorMs: 3 * minute,
+    /**
+     * Wrong one-time codes of logins from networks that are not known of an account, and from each that is: three of a million are
+     * right at a time, so six in three minutes for ever would find one with even chance in eighty days, these in centuries.
+     */
+    codeFailuresMax: 100,
+    codeMs: 30 * day,
     /** Failures from one network at whatever accounts; an office behind one address forgets passwords, too. */
     networkFailuresMax: 300,
     networkMs: 5 * minute,

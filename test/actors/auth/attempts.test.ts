@@ -156,6 +156,34 @@ describe('one account', () => {
     expect(found).toEqual([...Array(6).fill('looked at'), 'refused'])
   })
 
+  test('has a hundred wrong codes of logins in a month from strangers, and as many from each network it knows', async () => {
+    let after = 0
+    const wait = () => {
+      after += limits.attempts.factorMs + 1000
+      shiftClock(after)
+    }
+    const guess = async (ip: string) => {
+      const attempt = await attempts.begin('login code', { account: 'anna', ip, authVersion: 1 }).catch(() => undefined)
+      attempt?.failed()
+      return attempt !== undefined
+    }
+    const all = async (place: (at: number) => string) => {
+      for (let at = 0; at < limits.attempts.codeFailuresMax; at++) {
+        if (at % 6 === 0) wait()
+        if (!(await guess(place(at)))) return at
+      }
+      return limits.attempts.codeFailuresMax
+    }
+    attempts.entered('password', { account: 'anna', ip: '192.0.2.1' })
+    expect(await all(at => `198.51.${at}.1`)).toBe(limits.attempts.codeFailuresMax)
+    expect(await all(() => '192.0.2.1')).toBe(limits.attempts.codeFailuresMax)
+    wait()
+    expect([await guess('203.0.113.1'), await guess('192.0.2.1')]).toEqual([false, false])
+    expect(await once('factor', 'anna', '203.0.113.1', true)).toBe('looked at')
+    shiftClock(after + limits.attempts.codeMs)
+    expect([await guess('203.0.113.1'), await guess('192.0.2.1')]).toEqual([true, true])
+  })
+
   test('is not locked by keys that strangers make up without its password', async () => {
     attempts.entered('password', { account: 'anna', ip: '192.0.2.1' })
     const found: string[] = []

@@ -67,6 +67,23 @@ describe('a network', () => {
     expect((await check(user, codeOf(seed), '192.0.2.1')).token).toBeDefined()
   })
 
+  test('finds no code by patience: who has the password has a hundred in a month, and the owner comes in from home', async () => {
+    const user = await fresh()
+    const seed = await withCodes(user)
+    expect((await check(user, codeOf(seed), '192.0.2.1')).token).toBeDefined()
+    const wait = () => shiftClock(now() - Date.now() + 180_000)
+    for (let at = 0; at < 100; at++) {
+      if (at % 6 === 5) wait()
+      expect((await check(user, wrongCode(seed), `203.0.${at}.1`)).code).toBe('InvalidToken')
+    }
+    wait()
+    expect(await check(user, codeOf(seed), '198.51.100.1')).toMatchObject({ code: 'RateLimitedError' })
+    expect((await check(user, codeOf(seed), '192.0.2.1')).token).toBeDefined()
+    const password = 'another one of hers'
+    expect((await service.call('PUT', `/users/${user.id}`, { password })).status).toBe(200)
+    expect((await check({ ...user, password }, codeOf(seed, 1), '198.51.100.1')).token).toBeDefined()
+  })
+
   test('of an application password is not known for the main one, whose lock it leaves alone', async () => {
     const user = await fresh()
     const { password: asp } = (await service.call('POST', `/users/${user.id}/asps`, { description: 'x' })).body
