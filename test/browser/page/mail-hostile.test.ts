@@ -222,6 +222,10 @@ test('a link whose text is another host than its own has that written behind it'
     ['https://click.bank.test/', 'bank.test', ''],
     ['https://www.bank.test/login', 'bank.test', ''],
     ['https://evil.test/', 'Read on', ''],
+    ['https://hidden.test/', '<b>bank.test</b><i style="display:none"> and more</i>', '[hidden.test]'],
+    ['https://within.test/', 'Sign in at https://bank.test/login now', '[within.test]'],
+    ['https://bank.test/', 'Sign in at www.bank.test now', ''],
+    ['https://sixth.test/', 'bank.test', '[sixth.test]'],
   ]
   const html = links.map(([href, text]) => `<p><a href="${href}">${text}</a></p>`).join('')
   await open(page, await bring(victim, letter('claims', html)), 'claims')
@@ -229,6 +233,19 @@ test('a link whose text is another host than its own has that written behind it'
   await said.nth(links.length - 1).waitFor()
   const lines = await said.allTextContents()
   expect(lines.map(line => /\[.*\]/.exec(line)?.[0] ?? '')).toEqual(links.map(([, , mark]) => mark))
+  // Above the letter, where none of its styles reaches, the first ones are said again.
+  const hosts = ['evil.test', 'bank.test.evil.test', 'xn--bnk-6cd.test', 'hidden.test', 'within.test']
+  const notice = page.locator('.mail-note', { hasText: 'lead to other hosts' })
+  expect(await notice.locator('bdi').textContent()).toBe(hosts.join(', '))
+  const hiding = '<style>small, a + * { display: none; font-size: 0 !important; }</style>'
+  const one = '<p><a href="https://evil.test/">bank.test</a></p>'
+  await open(page, await bring(victim, letter('hiding', hiding + one)), 'hiding')
+  expect(await page.frameLocator('iframe.mail-html').locator('p > small').isVisible()).toBe(true)
+  const worse = '<style>small.teal-host { display: none !important }</style>'
+  await open(page, await bring(victim, letter('worse', worse + one)), 'worse')
+  expect(await notice.locator('bdi').textContent()).toBe('evil.test')
+  await open(page, await bring(victim, letter('true', '<a href="https://bank.test/">bank.test</a>')), 'true')
+  expect(await notice.count()).toBe(0)
 })
 
 test('what is too large, too deep or turned round is shown, and the page stays of use', async () => {

@@ -23,6 +23,7 @@ export function Body({ message }: { readonly message: Message }) {
   const asText = useSignal(isLong || html === '')
   const pictures = useSignal(false)
   const blocked = useSignal(0)
+  const hosts = useSignal<readonly string[]>([])
   const place = { user: user(), mailbox: message.mailbox, message: message.id }
   const of = (attachment: string) =>
     addressOf('GET /users/:user/mailboxes/:mailbox/messages/:message/attachments/:attachment', {
@@ -65,6 +66,11 @@ export function Body({ message }: { readonly message: Message }) {
           </button>
         </p>
       )}
+      {!asText.value && hosts.value.length > 0 && (
+        <p class="mail-note" role="status">
+          {texts.otherHosts} <bdi>{hosts.value.join(', ')}</bdi>
+        </p>
+      )}
       {asText.value ? (
         <PlainText text={message.text} />
       ) : (
@@ -73,8 +79,9 @@ export function Body({ message }: { readonly message: Message }) {
           pictures={pictures.value}
           title={shownName(message.subject) || texts.message}
           addressOf={of}
-          onBlocked={count => {
-            blocked.value = count
+          onCleaned={found => {
+            blocked.value = found.blocked
+            hosts.value = found.hosts
           }}
           onKey={key}
         />

@@ -13,6 +13,8 @@ export interface Cleaned {
   readonly look: Readonly<Record<string, string>>
   /** Pictures and the like that were left out. */
   readonly blocked: number
+  /** Hosts that links lead to which call themselves another one, each once, the first few. */
+  readonly hosts: readonly string[]
   /** Pictures of the message itself: where they are shown, and ids of their attachments. */
   readonly own: readonly { readonly image: HTMLImageElement; readonly attachment: string }[]
 }
@@ -182,6 +184,7 @@ export function clean(html: string, pictures: boolean, inside: Window & typeof g
     RETURN_DOM: true,
   }) as unknown as HTMLElement
   let blocked = 0
+  const hosts = new Set<string>()
   const own: { image: HTMLImageElement; attachment: string }[] = []
   for (const element of body.querySelectorAll<HTMLElement>('*')) {
     if (element.localName === 'img') {
@@ -195,7 +198,8 @@ export function clean(html: string, pictures: boolean, inside: Window & typeof g
       if (image.getAttribute('alt') === null) image.setAttribute('alt', '')
     } else if (element.hasAttribute('src')) element.removeAttribute('src')
     blocked += takeGround(element, pictures)
-    if (element.hasAttribute('href')) tame(element)
+    const other = element.hasAttribute('href') ? tame(element) : ''
+    if (other !== '' && hosts.size < hostsMax) hosts.add(other)
     const style = element.getAttribute('style')
     if (style !== null) {
       const safe = styleOf(style, pictures)
@@ -213,7 +217,7 @@ export function clean(html: string, pictures: boolean, inside: Window & typeof g
   const nodes = inside.document.createDocumentFragment()
   const look = lookOf(body, pictures)
   nodes.append(...body.childNodes)
-  return { nodes, look, blocked, own }
+  return { nodes, look, blocked, hosts: [...hosts], own }
 }
 
 /** Takes out the picture behind an element that is not to be shown. @returns how many were left out that are elsewhere */
@@ -225,28 +229,47 @@ function takeGround(element: HTMLElement, pictures: boolean): number {
   return isElsewhere ? 1 : 0
 }
 
-/** Links lead out, in a window of their own that knows nothing of this one. */
-function tame(element: HTMLElement): void {
+/** Links lead out, in a window of their own that knows nothing of this one. @returns as nameTarget */
+function tame(element: HTMLElement): string {
   const href = (element.getAttribute('href') ?? '').trim()
   if (element.localName !== 'a' || !link.test(href)) {
     element.removeAttribute('href')
-    return
+    return ''
   }
-  nameTarget(element as HTMLAnchorElement, href)
   element.setAttribute('target', '_blank')
   element.setAttribute('rel', 'noopener noreferrer nofollow')
+  return nameTarget(element as HTMLAnchorElement, href)
 }
 
-/** A link says where it leads; one whose text is another host has that written behind it. */
-function nameTarget(element: HTMLAnchorElement, href: string): void {
+/** A link says where it leads; one whose text is another host has that written behind it. @returns that host; '' for others */
+function nameTarget(element: HTMLAnchorElement, href: string): string {
   element.title = href.slice(0, titleMax)
   const host = /^https?:/i.test(href) ? element.hostname : ''
-  if (host === '' || isOwnName(hostIn(element.textContent ?? ''), host)) return
+  if (host === '' || saidBy(element).every(said => isOwnName(said, host))) return ''
   const mark = element.ownerDocument.createElement('small')
   mark.className = hostMark
   mark.textContent = ` [${host}]`
   element.after(mark)
+  return host
 }
+
+/** Hosts that a link calls itself: by all of its text, by a piece of it, which may be all that is seen, and by addresses within it. */
+function saidBy(element: HTMLAnchorElement): string[] {
+  const text = element.textContent ?? ''
+  const said = [hostIn(text)]
+  if (element.firstElementChild !== null) {
+    const walker = element.ownerDocument.createTreeWalker(element, NodeFilter.SHOW_TEXT)
+    for (let node = walker.nextNode(); node !== null && said.length < piecesMax; node = walker.nextNode())
+      said.push(hostIn(node.nodeValue ?? ''))
+  }
+  for (const [address] of shownName(text.slice(0, titleMax)).matchAll(addressWithin)) said.push(hostIn(address))
+  return said
+}
+
+/** Letters and numbers of what has a scheme, or says that it is of the web. */
+const addressWithin = /(?<![\p{L}\p{N}.-])(?:https?:\/\/|www\.)[\p{L}\p{N}.@:-]*[\p{L}\p{N}]/giu
+const piecesMax = 50
+const hostsMax = 5
 
 const titleMax = 2000
 /** Class of what stands behind a link that pretends to be another. */

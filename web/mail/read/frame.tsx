@@ -6,6 +6,22 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { type Cleaned, clean } from './clean.ts'
 
+/** What stands behind a link that pretends, whatever the letter says of its like; body.tsx says it where no letter reaches. */
+const mark = Object.entries({
+  all: 'revert',
+  ...{
+    display: 'inline',
+    visibility: 'visible',
+    position: 'static',
+    opacity: 1,
+    transform: 'none',
+    'clip-path': 'none',
+  },
+  ...{ font: '12px/1 monospace', color: '#b3261e', background: '#fff', direction: 'ltr', 'unicode-bidi': 'isolate' },
+})
+  .map(([name, value]) => `${name}: ${value} !important;`)
+  .join(' ')
+
 /** Of the frame: what was written for white paper stays on white paper. */
 const sheet = `
 :root { color-scheme: light; background: #fff; color: #1c1c1e; font: 15px/1.5 system-ui, sans-serif; }
@@ -13,7 +29,7 @@ body { margin: 0; padding: 16px; overflow-wrap: anywhere; }
 img { max-width: 100%; height: auto; }
 table { max-width: 100%; }
 pre { white-space: pre-wrap; }
-small.teal-host { all: revert; font: 12px/1 monospace; color: #b3261e; background: #fff; direction: ltr; unicode-bidi: isolate; }
+small.teal-host { ${mark} }
 blockquote { margin: 8px 0; padding-inline-start: 12px; border-inline-start: 3px solid #d5d8dc; color: #555b63; }
 `
 
@@ -26,7 +42,7 @@ export function HtmlFrame({
   pictures,
   title,
   addressOf,
-  onBlocked,
+  onCleaned,
   onKey,
 }: {
   readonly html: string
@@ -34,8 +50,8 @@ export function HtmlFrame({
   readonly title: string
   /** Where an attachment of the message is. */
   addressOf(attachment: string): string
-  /** Told how many pictures were left out. */
-  onBlocked(count: number): void
+  /** Told how many pictures were left out, and of the hosts of links that pretend to lead elsewhere. */
+  onCleaned(found: Pick<Cleaned, 'blocked' | 'hosts'>): void
   onKey(event: KeyboardEvent): void
 }) {
   const element = useRef<HTMLIFrameElement>(null)
@@ -59,7 +75,7 @@ export function HtmlFrame({
       const window = frame.contentWindow as (Window & typeof globalThis) | null
       if (inside === null || window === null || isGone) return
       const content = clean(html, pictures, window)
-      onBlocked(content.blocked)
+      onCleaned(content)
       const style = inside.createElement('style')
       style.textContent = sheet
       inside.head.append(style)

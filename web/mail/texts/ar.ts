@@ -134,6 +134,7 @@ export const ar: MailTexts = {
   date: 'التاريخ',
   toMany: count => `و${count} آخرون`,
   blockedPictures: count => `لا تُعرض الصور الخارجية (${count})، حتى لا يعرف أحد أنك تقرأ هذه الرسالة.`,
+  otherHosts: 'روابط في هذه الرسالة تقود إلى مواقع غير التي تذكرها:',
   showPictures: 'عرض الصور',
   tooLong: 'هذه الرسالة طويلة جدًا أو مبنية بشكل غريب. يظهر نصها فقط.',
   showAnyway: 'عرض الكل',

@@ -138,6 +138,7 @@ export const de: MailTexts = {
   toMany: count => `und ${count} weitere`,
   blockedPictures: count =>
     `Bilder von anderswo werden nicht gezeigt (${count}), damit niemand erfährt, dass Sie dies lesen.`,
+  otherHosts: 'Links in dieser Nachricht führen zu anderen Rechnern, als sie sagen:',
   showPictures: 'Bilder zeigen',
   tooLong: 'Diese Nachricht ist sehr lang oder sonderbar gebaut. Gezeigt wird ihr Text.',
   showAnyway: 'Alles zeigen',

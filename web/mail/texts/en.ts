@@ -135,6 +135,7 @@ export const en = {
   toMany: (count: string) => `and ${count} more`,
   blockedPictures: (count: string) =>
     `Pictures from elsewhere are not shown (${count}), so that nobody learns that you read this.`,
+  otherHosts: 'Links in this message lead to other hosts than they say:',
   showPictures: 'Show pictures',
   tooLong: 'This message is very long, or made in an odd way. Its text is shown.',
   showAnyway: 'Show all of it',
