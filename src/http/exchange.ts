@@ -16,6 +16,7 @@ import { Call, requestId, stranger } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { inSlices, inTurns, isLong, jsonLine, madeInTurns, once, withFirst } from './front/chunks.ts'
 import { isWorthPacking, packed, packedHead } from './front/packed.ts'
+import { whileKnown } from './front/still-known.ts'
 import { type Caller, decide, filterInput, filterOutput, type Grant } from './guard/access.ts'
 import { traceCall } from './guard/call-span.ts'
 import { type Cors, corsHead, preflightHead } from './guard/cors.ts'
@@ -315,7 +316,10 @@ export class Exchange {
     const cors = call.origin === '' ? '' : corsHead(this.#options.cors, call.origin)
     leaveAtOnce()
     try {
-      await call.wire.pipe(head + cors, withFirst(first, chunks), length, this.#stopping)
+      // Events end by themselves, and say why.
+      const asks = call.caller !== stranger && !call.isStream
+      const rest = asks ? whileKnown(call, chunks, this.#options.identify) : chunks
+      await call.wire.pipe(head + cors, withFirst(first, rest), length, this.#stopping)
     } catch (error) {
       const wanted = !call.aborted
       call.wire.cut()

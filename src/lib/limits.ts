@@ -304,6 +304,8 @@ export const limits = {
     segmentsMax: 16,
     /** Silence in an event stream before a comment is sent (api-semantics 10.11). */
     eventIdleMs: 15 * second,
+    /** While an answer is under way its caller is looked at anew at most this often. */
+    askAgainMs: 1 * second,
     /** How long a stopping service waits for requests that are being answered. */
     drainMs: 10 * second,
     /** Changes of certificates within this time are one. */

@@ -1,13 +1,15 @@
 // Long answers and long bodies: order, back-pressure, clients that leave, sources that fail, a service that stops.
 
+import { once } from 'node:events'
 import net from 'node:net'
 import Type from 'typebox'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { monotonic, sleep } from '#lib/clock.ts'
+import { monotonic, shiftClock, sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { binary, eventStream, ranged, rangedHeaders, type StreamEvent } from '../../src/http/answer.ts'
 import { endpoint } from '../../src/http/endpoint.ts'
+import type { Caller } from '../../src/http/guard/access.ts'
 import { int, text } from '../../src/http/schema.ts'
 import { type Front, startFront } from './front.ts'
 import { send, sendBytes } from './scenario.ts'
@@ -459,3 +461,32 @@ describe('time and load', () => {
     await expect(listenHttp(front.exchange, { host: '127.0.0.1', port })).rejects.toThrow(String(port))
   })
 })
+
+test.each(['/bytes/chunked?count=400&size=262144', '/bytes/sized?count=400&size=262144'])(
+  '%s ends with the token of whoever asked for it, however slowly it is read',
+  async path => {
+    await front.close(0)
+    let isEnded = false
+    const identify = (): Caller => {
+      if (isEnded) throw new Fault('InvalidToken')
+      return { role: 'root', user: null, tokenKind: 'provisioned' }
+    }
+    front = await startFront(endpoints, { identify })
+    const socket = await connect(head('GET', path))
+    let received = 0
+    socket.on('data', data => {
+      received += data.length
+    })
+    await until(() => received > 0)
+    socket.pause()
+    isEnded = true
+    shiftClock(limits.http.askAgainMs)
+    socket.resume()
+    await once(socket, 'close')
+    shiftClock(0)
+    // What was on its way may arrive; nothing is made any more.
+    expect(received).toBeLessThan(50 * mib)
+    await until(() => seen.ended === 1)
+    expect(front.lines).toEqual([])
+  },
+)
