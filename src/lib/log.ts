@@ -7,7 +7,7 @@
 
 import pino from 'pino'
 import { Fault } from './fault.ts'
-import { harmlessInJson } from './journal/harmless.ts'
+import { harmless, harmlessInJson, oneLine } from './journal/harmless.ts'
 import { LogTail } from './journal/tail.ts'
 import { limits } from './limits.ts'
 import { prettyLog } from './process/lazy.ts'
@@ -99,14 +99,17 @@ function open(dest: string | number): Destination {
 const fileMode = 0o640
 
 function readable(options: pino.LoggerOptions, destination: Destination, colorize: boolean): Log {
-  const stream = prettyLog()({ colorize, translateTime: 'SYS:HH:MM:ss.l', destination })
+  // It stands among the words in front, where all others are printed as JSON.
+  const customPrettifiers = { name: (name: unknown) => oneLine(String(name)) }
+  const stream = prettyLog()({ colorize, translateTime: 'SYS:HH:MM:ss.l', destination, customPrettifiers })
   stream.on('error', () => {})
   return pino(options, stream)
 }
 
-/** An error as fields; what a library has put on it is masked, too. */
+/** An error as fields; what a library has put on it is masked, too. Its stack is printed with the lines it has. */
 function error(given: Error): object {
-  return masked(pino.stdSerializers.err(given), maskDepth - 1)
+  const shown = masked(pino.stdSerializers.err(given), maskDepth - 1)
+  return typeof shown.stack === 'string' ? { ...shown, stack: harmless(shown.stack) } : shown
 }
 
 /** The same object, or a copy where it holds secrets: pino's own masking costs ten times the line. */

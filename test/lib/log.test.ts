@@ -51,3 +51,13 @@ test.each(['error', 'err'])('on an error, as %s', key => {
   expect(error.token).toBe('x1')
   expect(readFileSync(file, 'utf8')).not.toContain('x1')
 })
+
+test('readable lines hold nothing that a terminal obeys or that begins a line, wherever strangers put it', () => {
+  const words = 'a\u001b[31mb\rc\u009bd\u202ee'
+  const readable = makeLog('info', 1, { file: `${file}.txt`, format: 'readable' })
+  readable.info({ name: `${words}\nf`, ip: words, list: [words] }, 'words')
+  readable.error({ error: Object.assign(new Error(words, { cause: new Error(words) }), { reply: words }) }, 'words')
+  const printed = readFileSync(`${file}.txt`, 'utf8')
+  expect(printed).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/)
+  expect(printed.match(/^(?=\S)(?!\[)/gm)).toBeNull()
+})
