@@ -149,7 +149,7 @@ export const removeStep: UserCommand<RemovalStep, { counts: RemovalCounts; done:
     const found = (await nextPiece(turn)) ?? finish
     const { kind, n } = await found(turn)
     if (kind !== null) counts[kind] = { deleted: (counts[kind]?.deleted ?? 0) + n }
-    turn.write(taskProgress, { id: task, due: lease, result: JSON.stringify(counts), at: turn.now })
+    turn.write(taskProgress, { id: task, due: lease, result: JSON.stringify(counts), input: null, at: turn.now })
     if (found !== finish) return { counts, done: false }
     turn.emit('user.delete.completed', { user: user.id, result: { user: user.id, task, ...counts } })
     turn.state.user = undefined

@@ -1430,6 +1430,8 @@ export const limits = {
     sourceHeapMib: 256,
     /** Accounts elsewhere that are fetched at once, of the whole service. */
     sourcesMax: 2,
+    /** After which one of them goes behind those that wait. */
+    sourceTurnMs: 10 * minute,
     /** Messages after which it is noted how far a task is. */
     noteMessages: 25,
     /** Lists beside the messages of a Maildir. */

@@ -26,6 +26,7 @@ import {
   taskRelease,
   taskSettle,
   taskSweep,
+  waitingFor,
 } from '#store/accounts/task.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
@@ -36,8 +37,12 @@ export type TaskResult = Readonly<Record<string, unknown>>
 export interface TaskRun {
   /** Ends when the service cannot wait longer; the task is taken again at the next start. */
   readonly signal: AbortSignal
-  /** Notes how far the work is, for whoever looks, and keeps the task from being taken for dead. */
-  progress(result: TaskResult): Promise<void>
+  /**
+   * Notes how far the work is, for whoever looks, and keeps the task from being taken for dead.
+   *
+   * @param input in the place of the task's own, for whoever goes on with it
+   */
+  progress(result: TaskResult, input?: Task['input']): Promise<void>
 }
 
 /** Does the work and returns its result. A Fault that cannot pass by itself (status below 500) ends the task at once. */
@@ -186,12 +191,24 @@ export class Tasks {
   async #run(task: Task, signal: AbortSignal): Promise<void> {
     const stop = new AbortController()
     this.#stops.set(task.id, stop)
+    const turn = task.kind === longKind ? every(limits.transfer.sourceTurnMs, () => void this.#giveWay(stop)) : undefined
     try {
       const settled = await this.#outcome(task, signal, stop.signal)
       if (settled !== undefined) await persist(() => this.#writer.write(taskSettle, settled), signal)
     } finally {
+      turn?.cancel()
       this.#stops.delete(task.id)
       this.#busy.delete(partitionOf(task))
+    }
+  }
+
+  /** What had its time goes behind those that wait for its place, and on from where it was when it is taken again. */
+  async #giveWay(stop: AbortController): Promise<void> {
+    try {
+      const waiting = await waitingFor(this.#read, longKind, now(), limits.transfer.sourcesMax + 1)
+      if (waiting.some(user => !this.#busy.has(`${longKind} ${user}`))) stop.abort(turnOver)
+    } catch (error) {
+      this.#log.warn({ error }, 'it is not known whether tasks wait')
     }
   }
 
@@ -199,33 +216,43 @@ export class Tasks {
   async #outcome(task: Task, ended: AbortSignal, stopped: AbortSignal) {
     const { id } = task
     const signal = AbortSignal.any([ended, stopped])
-    const progress = async (result: TaskResult) => {
+    const progress = async (result: TaskResult, next?: Task['input']) => {
       const at = now()
-      await this.#writer.write(taskProgress, { id, due: at + limits.task.leaseMs, result: JSON.stringify(result), at })
+      const input = next === undefined ? null : JSON.stringify(next)
+      const due = at + limits.task.leaseMs
+      await this.#writer.write(taskProgress, { id, due, result: JSON.stringify(result), input, at })
     }
     try {
       const handler = this.#handlers.get(task.kind)
       if (handler === undefined) throw new Fault('TaskUnknown')
       const result = await handler(task, { signal, progress })
-      return { id, state: 'done' as const, due: task.due, result: JSON.stringify(result), input: rest(task), at: now() }
+      const { due, attempts } = task
+      return { id, state: 'done' as const, due, attempts, result: JSON.stringify(result), input: rest(task), at: now() }
     } catch (caught) {
       if (ended.aborted) return undefined
-      const error = stopped.aborted ? stopped.reason : caught
-      const final = (error instanceof Fault && error.status < 500) || task.attempts >= limits.task.attemptsMax
-      if (!(error instanceof Fault) || final) this.#log.warn({ error, task: id, kind: task.kind }, 'a task failed')
-      const fault = error instanceof Fault ? error : new Fault('InternalError')
-      const last = (await findTask(this.#read, id))?.result ?? {}
-      const result = JSON.stringify({ ...last, error: fault.message, code: fault.code })
-      const due = now() + limits.task.retryMs * task.attempts
-      return {
-        id,
-        state: final ? ('failed' as const) : ('queued' as const),
-        due,
-        result,
-        input: final ? rest(task) : null,
-        at: now(),
-      }
+      if (stopped.reason === turnOver) return this.#later(task)
+      return this.#failed(task, stopped.aborted ? stopped.reason : caught)
     }
+  }
+
+  /** Nothing went wrong: it is no attempt that failed. */
+  async #later({ id, attempts }: Task) {
+    const result = JSON.stringify((await findTask(this.#read, id))?.result ?? {})
+    const at = now()
+    return { id, state: 'queued' as const, due: at, attempts: attempts - 1, result, input: null, at }
+  }
+
+  async #failed(task: Task, error: unknown) {
+    const { id, attempts } = task
+    const final = (error instanceof Fault && error.status < 500) || attempts >= limits.task.attemptsMax
+    if (!(error instanceof Fault) || final) this.#log.warn({ error, task: id, kind: task.kind }, 'a task failed')
+    const fault = error instanceof Fault ? error : new Fault('InternalError')
+    const last = (await findTask(this.#read, id))?.result ?? {}
+    const result = JSON.stringify({ ...last, error: fault.message, code: fault.code })
+    const at = now()
+    const due = at + limits.task.retryMs * attempts
+    const state = final ? ('failed' as const) : ('queued' as const)
+    return { id, state, due, attempts, result, input: final ? rest(task) : null, at }
   }
 
   /** In pieces, until nothing is left. */
@@ -246,6 +273,9 @@ export class Tasks {
 function rest({ input: { secret, ...left } }: Task): string | null {
   return secret === undefined ? null : JSON.stringify(left)
 }
+
+/** Why work ends that goes on later. */
+const turnOver = new Error('others wait for this place')
 
 /** Mail that comes from elsewhere takes hours, in which the account may have other things to be done. */
 export const longKind = 'mail.import'

@@ -64,11 +64,12 @@ export const taskRelease = defineWrite<{ at: number }>('task.release', (sql, { a
   sql(`UPDATE task SET due = ? WHERE state = 'running'`).run(at)
 })
 
-/** How far a task is. */
-export const taskProgress = defineWrite<{ id: string; due: number; result: string; at: number }>(
+/** How far a task is; with another input (JSON) where a later run is to go on from there. */
+export const taskProgress = defineWrite<{ id: string; due: number; result: string; input: string | null; at: number }>(
   'task.progress',
   (sql, row) => {
-    sql(`UPDATE task SET result = @result, due = @due, updated = @at WHERE id = @id AND state = 'running'`).run(row)
+    sql(`UPDATE task SET result = @result, due = @due, input = coalesce(@input, input), updated = @at
+      WHERE id = @id AND state = 'running'`).run(row)
   },
 )
 
@@ -77,13 +78,14 @@ export const taskSettle = defineWrite<{
   id: string
   state: 'queued' | 'done' | 'failed'
   due: number
+  attempts: number
   result: string
   /** What is left of its input (JSON); null: all of it. */
   input: string | null
   at: number
 }>('task.settle', (sql, row) => {
-  sql(`UPDATE task SET state = @state, due = @due, result = @result, input = coalesce(@input, input), updated = @at
-    WHERE id = @id`).run(row)
+  sql(`UPDATE task SET state = @state, due = @due, attempts = @attempts, result = @result,
+    input = coalesce(@input, input), updated = @at WHERE id = @id`).run(row)
 })
 
 /** Moves a task that nobody has taken yet to another moment. */
@@ -144,6 +146,15 @@ export async function nextTaskDue(read: Reader, at: number): Promise<number | nu
 /** How many tasks of an account wait or are worked on. */
 export async function countWaiting(read: Reader, user: string): Promise<number> {
   return await tasks.count(read, `WHERE "user" = ? AND state IN ('queued', 'running')`, user)
+}
+
+/** Ids of accounts for which a task of a kind is due at `at` and taken by nobody; at most `count`. */
+export async function waitingFor(read: Reader, kind: string, at: number, count: number): Promise<(string | null)[]> {
+  const rows = await read.all<{ user: string | null }>(
+    `SELECT DISTINCT "user" FROM task WHERE state = 'queued' AND due <= ? AND kind = ? LIMIT ?`,
+    ...[at, kind, count],
+  )
+  return rows.map(({ user }) => user)
 }
 
 /** The task of this kind for this account that nobody has taken yet and that has this input (JSON); any input where null. */

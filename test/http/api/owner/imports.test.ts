@@ -2,9 +2,11 @@
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { advanceClock } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
 import { startTeal, type Teal } from '#service'
 import { findTask } from '#store/accounts/task.ts'
 import { accessTo, type Body, threads, useTeal } from '../../../running.ts'
@@ -262,7 +264,73 @@ describe('an account elsewhere', () => {
     expect(done).toMatchObject({ state: 'failed', result: { code: 'OverQuotaError', imported: expect.any(Number) } })
     expect(done.result.imported).toBeGreaterThan(0)
   })
+
+  test('from servers that hardly answer lets others have its place after a while, and counts on when its turn comes', async () => {
+    const slow = [await account(service, 'sticky'), await account(service, 'stuck')]
+    for (const one of slow) {
+      for (const path of ['Drafts', 'INBOX', 'Sent Mail']) {
+        for (const n of [1, 2]) await one.put(path, mail(`${path} ${n}`, 'x'))
+      }
+    }
+    const into = [await account(service, 'patient'), await account(service, 'lasting')]
+    const next = await account(service, 'next')
+    const lines = await Promise.all(slow.map(() => slowLine(service.at('imap').port, 3)))
+    try {
+      const starts = await Promise.all(
+        lines.map((line, at) => into[at]?.call('POST', '/import/imap', form(at ? 'stuck' : 'sticky', line.place))),
+      )
+      await Promise.all(lines.map(line => line.stalled))
+      const waiting = (await next.call('POST', '/import/imap', form('there'))).body.task
+      expect((await next.call('GET', `/tasks/${waiting}`)).body).toMatchObject({ state: 'queued' })
+      advanceClock(limits.transfer.sourceTurnMs)
+      expect(await next.done(waiting)).toMatchObject({ state: 'done', result: { failed: 0 } })
+      for (const line of lines) line.open()
+      for (const [at, to] of into.entries()) {
+        expect(await to.done(starts[at]?.body.task)).toMatchObject({
+          state: 'done',
+          result: { found: 6, imported: 6, known: 0, failed: 0, skipped: 0 },
+        })
+        expect(await listed(to, to.box('INBOX'))).toHaveLength(2)
+      }
+    } finally {
+      for (const line of lines) line.close()
+    }
+  })
 })
+
+/** A way to a server that passes on so many messages, and then nothing until it is opened. */
+async function slowLine(port: number, messages: number) {
+  let open = false
+  let left = messages
+  const stalled = Promise.withResolvers<void>()
+  const held: (() => void)[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer(client => {
+    const there = connect(port, '127.0.0.1')
+    for (const socket of [client, there]) socket.on('error', () => socket.destroy()) && sockets.add(socket)
+    // What is compressed cannot be counted.
+    there.on('data', chunk => client.write(chunk.toString('latin1').replace('COMPRESS=DEFLATE', 'X'), 'latin1'))
+    there.on('close', () => client.destroy())
+    client.on('close', () => there.destroy())
+    client.on('data', chunk => {
+      if (/FETCH.*BODY\.PEEK\[\]/s.test(chunk.toString('latin1')) && !open && left-- <= 0) {
+        held.push(() => there.write(chunk))
+        stalled.resolve()
+      } else there.write(chunk)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  }
+  const place = { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
+  const release = () => {
+    open = true
+    for (const pass of held) pass()
+  }
+  return { place, stalled: stalled.promise, open: release, close }
+}
 
 scenarios(target, [
   {
