@@ -1318,8 +1318,9 @@ export const limits = {
     /** Wait after a failure that may pass, times the number of tries. */
     retryMs: 5 * second,
     attemptsMax: 10,
-    /** How long a result can be looked up. */
+    /** How long a result can be looked up, and of how many of an account, the newest. */
     keepMs: 30 * day,
+    keptMax: 1000,
     sweepMs: 1 * hour,
     sweepRowsMax: 1000,
     /** Messages that a task changes in one command. */

@@ -26,6 +26,7 @@ import {
   taskRelease,
   taskSettle,
   taskSweep,
+  taskTrim,
   waitingFor,
 } from '#store/accounts/task.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -191,10 +192,14 @@ export class Tasks {
   async #run(task: Task, signal: AbortSignal): Promise<void> {
     const stop = new AbortController()
     this.#stops.set(task.id, stop)
-    const turn = task.kind === longKind ? every(limits.transfer.sourceTurnMs, () => void this.#giveWay(stop)) : undefined
+    const turn =
+      task.kind === longKind ? every(limits.transfer.sourceTurnMs, () => void this.#giveWay(stop)) : undefined
     try {
       const settled = await this.#outcome(task, signal, stop.signal)
-      if (settled !== undefined) await persist(() => this.#writer.write(taskSettle, settled), signal)
+      if (settled === undefined) return
+      const operations: Operation[] = [operation(taskSettle, settled)]
+      if (task.user !== null) operations.push(operation(taskTrim, { user: task.user, kept: limits.task.keptMax }))
+      await persist(() => this.#writer.submit({ operations, bytes: 1000 }), signal)
     } finally {
       turn?.cancel()
       this.#stops.delete(task.id)

@@ -102,7 +102,13 @@ export const taskSweep = defineWrite<{ before: number; count: number }>('task.sw
   ).run(row.before, row.count)
 })
 
-/** Whether there are some. */
+/** Forgets of an account what ended and is older than its newest `kept`. */
+export const taskTrim = defineWrite<{ user: string; kept: number }>('task.trim', (sql, { user, kept }) => {
+  sql(`DELETE FROM task WHERE "user" = ? AND state IN ('done', 'failed') AND id <=
+    (SELECT id FROM task WHERE "user" = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`).run(user, user, kept)
+})
+
+/** Whether there are tasks that ended before `before`. */
 export async function hasOldTasks(read: Reader, before: number): Promise<boolean> {
   const text = `SELECT 1 FROM task WHERE state IN ('done', 'failed') AND updated < ? LIMIT 1`
   return (await read.one(text, before)) !== undefined

@@ -10,7 +10,8 @@ import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
-import { taskInsert } from '#store/accounts/task.ts'
+import { countTasks, taskInsert, taskSettle } from '#store/accounts/task.ts'
+import { operation } from '#store/engine/write.ts'
 import { checkStore } from '#store/upkeep/check.ts'
 
 let core: Core
@@ -122,4 +123,22 @@ test("who has many tasks waiting keeps nobody else's from their turn, and gets n
   } finally {
     go()
   }
+})
+
+test('of an account the newest results are kept', async () => {
+  const user = 'u6'
+  const old = Array.from({ length: limits.task.keptMax + 5 }, () => newId())
+  const settled = { state: 'done' as const, due: 1, attempts: 1, result: '{}', input: null, at: Date.now() }
+  const operations = old.flatMap(id => [
+    operation(taskInsert, { ...{ id, kind: 'test.work', user, due: Date.now() + 1e6 }, input: {}, created: 1 }),
+    operation(taskSettle, { id, ...settled }),
+  ])
+  await core.jobWriter.submit({ operations, bytes: 1000 })
+  const { id } = await tasks.add({ kind: 'test.work', user, input: { name: 'f' } })
+  await until(id, 'done')
+  expect(await countTasks(core.read, user)).toBe(limits.task.keptMax)
+  expect(await Promise.all([old[5], old[6]].map(one => tasks.find(one as string)))).toEqual([
+    undefined,
+    expect.anything(),
+  ])
 })
