@@ -303,9 +303,14 @@ export function reasonOf({ cause }: { readonly cause?: unknown }): string {
   return message || code || reasonOf(cause)
 }
 
+/** `a,b,0`, as details name a field, as sentences do: `a.b[0]`. */
+export function dotted(path: string): string {
+  return path.replace(/,(\d+)(?=,|$)/g, '[$1]').replaceAll(',', '.')
+}
+
 /** One bad field as a validation fault. */
 export function invalid(field: string, reason: string): Fault {
-  const text = `"${field.replaceAll(',', '.')}" ${reason}`
+  const text = `"${dotted(field)}" ${reason}`
   return new Fault('InputValidationError', { text, details: { [field]: text } })
 }
 

@@ -1047,6 +1047,8 @@ export const limits = {
     challengeMs: 1 * hour,
     /** Challenges of one account that wait for an answer; with another one the oldest ends. */
     challengesMax: 50,
+    /** Hexadecimal digits of one that is answered; ours have 128. */
+    challengeLengthMax: 2048,
     /** How long somebody may take to show a passkey that is the whole login. */
     passkeyMs: 5 * minute,
     /** Hexadecimal digits of what a passkey says of its owner (WebAuthn 5.4.3: 64 bytes). */

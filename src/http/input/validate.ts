@@ -5,7 +5,7 @@
 // follow api-semantics 1.5. The result is built from known keys only and never shares a prototype with the input.
 
 import { IsOptional, type TSchema } from 'typebox'
-import { Fault } from '#lib/fault.ts'
+import { dotted, Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { parseJson } from './form.ts'
 
@@ -52,11 +52,6 @@ export class Problems {
     const details = { ...this.#details }
     throw new Fault('InputValidationError', { text: Object.values(details).join('. '), details })
   }
-}
-
-/** `a,b,0` as people write it: `a.b[0]`. */
-function dotted(path: string): string {
-  return path.replace(/,(\d+)(?=,|$)/g, '[$1]').replaceAll(',', '.')
 }
 
 /** Text of a stranger inside a message: short and on one line. */

@@ -50,3 +50,33 @@ test('no address is made that looks like another one for what it does not show',
   }
   expect((await service.call('POST', `/users/${id}/addresses`, { address: 'gesehen.ä@example.com' })).status).toBe(200)
 })
+
+test('a sentence names an item of a list in one way, whoever found what is wrong with it', async () => {
+  const id = await service.user('items')
+  const { body } = await service.call('GET', `/users/${id}/mailboxes`)
+  const item = { content: 'x', encoding: 'nonsense' }
+  for (const [method, path, form, field, named] of [
+    ['PUT', `/users/${id}`, { targets: ['nonsense'] }, 'targets,0', 'targets[0]'],
+    ['PUT', `/users/${id}`, { smimeCerts: ['nonsense'] }, 'smimeCerts,0', 'smimeCerts[0]'],
+    [
+      ...([
+        'POST',
+        `/users/${id}/mailboxes/${body.results[0].id}/messages`,
+        { text: 'x', attachments: [item] },
+      ] as const),
+      ...(['attachments,0,encoding', 'attachments[0].encoding'] as const),
+    ],
+    [
+      ...(['POST', '/addresses/forwarded', { address: 'self@example.com', targets: ['self@example.com'] }] as const),
+      ...(['targets,0', 'targets[0]'] as const),
+    ],
+    [
+      ...(['POST', `/users/${id}/filters`, { query: { from: 'x'.repeat(300) }, action: {} }] as const),
+      ...(['query,from', 'query.from'] as const),
+    ],
+  ] as const) {
+    const { status, body: said } = await service.call(method, path, form)
+    const sentence = expect.stringContaining(`"${named}" `)
+    expect([status, said]).toMatchObject([400, { error: sentence, details: { [field]: sentence } }])
+  }
+})

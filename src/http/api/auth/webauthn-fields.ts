@@ -8,7 +8,7 @@ import { limits } from '#lib/limits.ts'
 import { attachments, originOf as pageOf } from '#lib/webauthn/webauthn.ts'
 import { hex, oneOf, optional, text } from '../../schema.ts'
 
-const { rawIdLengthMax, answerLengthMax } = limits.webauthn
+const { challengeLengthMax, rawIdLengthMax, answerLengthMax } = limits.webauthn
 export const rpId = optional(
   text({
     max: limits.name.domainLengthMax,
@@ -17,7 +17,8 @@ export const rpId = optional(
     description: 'Relying party: the host name of the page or a domain it lies in',
   }),
 )
-export const challenge = hex(128, 128, { description: 'The challenge that was asked for' })
+/** Of any length: one that nobody asked for is unknown, and no mistake in form. */
+export const challenge = hex(2, challengeLengthMax, { description: 'The challenge that was asked for' })
 export const rawId = hex(2, rawIdLengthMax, { description: 'Id of the credential, in hexadecimal digits' })
 export const answer = (description: string) => hex(2, answerLengthMax, { description })
 

@@ -377,7 +377,9 @@ describe('security keys', () => {
       challenge,
       ...by.login({ challenge, origin, rpId }, quirks),
     })
-    expect(await send(signed('a'.repeat(128)))).toEqual([404, 'ChallengeNotFound'])
+    for (const digits of [2, 64, 128, 2048])
+      expect(await send(signed('a'.repeat(digits)))).toEqual([404, 'ChallengeNotFound'])
+    expect((await send({ ...signed('aa'), challenge: 'a'.repeat(2050) }))[0]).toBe(400)
     expect(await send(signed(used))).toEqual([404, 'ChallengeNotFound'])
     const theirs = (await factor(other, 'POST', '/webauthn/authentication-challenge', { origin, rpId })).body
     expect(await send(signed(theirs.authenticationOptions.challenge))).toEqual([404, 'ChallengeNotFound'])
