@@ -4,7 +4,7 @@
 // iterable is pulled only as fast as the client reads, and its iterator is closed when the client goes away.
 
 import { sleep } from '#lib/clock.ts'
-import { Fault } from '#lib/fault.ts'
+import { Fault, type FaultCode } from '#lib/fault.ts'
 
 /** A field with several values stands in the answer several times. */
 export type Headers = Readonly<Record<string, string | number | readonly string[] | undefined>>
@@ -54,6 +54,19 @@ export function binary(options: BinaryOptions): Binary {
 
 export function json(status: number, body: object, headers: Headers = {}): Json {
   return new Json(status, body, headers)
+}
+
+/** What `run` gives, as a success; where it fails with `code`, the answer says so and its status does not (api-semantics 1.5). */
+export async function toldInAnswer<const Code extends FaultCode, Done extends object>(
+  code: Code,
+  run: () => Promise<Done>,
+): Promise<({ success: true } & Done) | { success: false; error: string; code: Code }> {
+  try {
+    return { success: true, ...(await run()) }
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== code) throw error
+    return { success: false, error: error.message, code }
+  }
 }
 
 export interface StreamEvent {

@@ -8,6 +8,7 @@ import { updateAddressBook } from '#actors/delivery/address-book.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { limits } from '#lib/limits.ts'
 import { searchAddressBook } from '#store/accounts/address-book.ts'
+import { toldInAnswer } from '../../answer.ts'
 import { endpoint } from '../../endpoint.ts'
 import { amount, bool, id, optional, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
@@ -54,11 +55,18 @@ export function addressBookEndpoints({ system, addressBook }: AddressBookDeps) {
     allow: 'addresses.create',
     params: { user: userId, id: entryId },
     body: { disabled: bool({ description: 'Whether it is hidden' }), name: optional(text({ max: 256, empty: true })) },
-    faults: ['UserNotFound', 'AddressNotFound'],
-    async run({ input, signal }) {
+    reply: {
+      success: Type.Boolean({ description: 'Whether there is such an entry' }),
+      error: Type.Optional(Type.String()),
+      code: Type.Optional(Type.Literal('AddressNotFound')),
+    },
+    faults: ['UserNotFound'],
+    run({ input, signal }) {
       const change = { id: input.id, name: input.name ?? null, disabled: input.disabled }
-      await system.handle(input.user).run(updateAddressBook, change, signal)
-      return {}
+      return toldInAnswer('AddressNotFound', async () => {
+        await system.handle(input.user).run(updateAddressBook, change, signal)
+        return {}
+      })
     },
   })
 

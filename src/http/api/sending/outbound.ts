@@ -18,6 +18,7 @@ import {
   type Outbound,
   queueNumber,
 } from '#store/sending/outbound.ts'
+import { toldInAnswer } from '../../answer.ts'
 import { type Paging, pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, moment, oneOf, pageReply, paging, queueId, userId } from '../../schema.ts'
@@ -137,13 +138,8 @@ export async function pageOfQueue(read: Reader, paging: Paging, where: Parameter
 }
 
 /** Takes a message back; one that has left is told in the answer, not by the status (api-semantics 10.12). */
-export async function takeBack(id: string, cancel: () => Promise<number>) {
-  try {
-    return { success: true, queueId: id, deleted: await cancel() }
-  } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'NoSuchQueueEntry') throw error
-    return { success: false, error: error.message, code: error.code }
-  }
+export function takeBack(id: string, cancel: () => Promise<number>) {
+  return toldInAnswer('NoSuchQueueEntry', async () => ({ queueId: id, deleted: await cancel() }))
 }
 
 export const takenBack = {
