@@ -41,7 +41,7 @@ const summary = {
   encryptMessages: Type.Boolean(),
   encryptForwarded: Type.Boolean(),
   hasPasswordSet: Type.Boolean(),
-  activated: Type.Boolean(),
+  activated: Type.Boolean({ description: 'Whether it can be used: true from the moment it is there' }),
   disabled: Type.Boolean(),
   suspended: Type.Boolean(),
 }
@@ -97,7 +97,7 @@ export function listed(
   input: { metaData?: boolean | undefined; internalData?: boolean | undefined },
   settings: Settings,
 ) {
-  const { id, username: name_, name, address, tags, options, activated, disabled, suspended } = user
+  const { id, username: name_, name, address, tags, options, disabled, suspended } = user
   return {
     id,
     username: name_,
@@ -113,7 +113,7 @@ export function listed(
     ...(input.metaData === true ? { metaData: options.metaData ?? {} } : {}),
     ...(input.internalData === true ? { internalData: options.internalData ?? {} } : {}),
     hasPasswordSet: user.password !== '' || user.temporary !== null,
-    activated,
+    activated: true,
     disabled,
     suspended,
   }
@@ -176,7 +176,7 @@ export function shown(user: User, known: Known, settings: Settings, counters: Da
     fromWhitelist: options.fromWhitelist ?? [],
     disabledScopes: options.disabledScopes ?? [],
     hasPasswordSet: user.password !== '' || user.temporary !== null,
-    activated: user.activated,
+    activated: true,
     disabled: user.disabled,
     suspended: user.suspended,
     lastPwnedCheck: options.lastPwnedCheck === undefined ? undefined : new Date(options.lastPwnedCheck).toISOString(),

@@ -179,7 +179,7 @@ export function userEndpoints(deps: UserDeps) {
         temporary: null,
         disabled: false,
         suspended: false,
-        activated: false,
+        activated: true,
         quota: input.quota ?? defaults.quota ?? 0,
         tags: input.tags ?? [],
         options: { spamLevel: 50 },

@@ -66,6 +66,7 @@ describe('create', () => {
       require2faEnabled: true,
       uploadSentMessages: true,
       hasPasswordSet: true,
+      activated: true,
       disabled: false,
       suspended: false,
       limits: {

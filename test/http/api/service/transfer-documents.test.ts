@@ -127,7 +127,7 @@ test('the document of the account', () => {
       ...plain,
       ...{ _id: new ObjectId(user), username: 'lea.ving', unameview: 'leaving', address: 'Lea.Ving@example.com' },
       ...{ password: hash, authVersion: expect.any(Number), storageUsed: 0, tagsview: ['pro', 'ünï'] },
-      ...{ activated: false, disabled: false, suspended: false, autoreply: true, enabled2fa: ['totp'], seed },
+      ...{ activated: true, disabled: false, suspended: false, autoreply: true, enabled2fa: ['totp'], seed },
       ...{ created: aDate, metaData: JSON.stringify(metaData), internalData: JSON.stringify(internalData) },
       tempPassword: { password: hash, created: aDate, validAfter: aDate, expires: aDate },
       targets: [
