@@ -39,7 +39,15 @@ export function uploadEndpoints({ system, composing }: MessageDeps): Endpoint[] 
       metaData: optional(metaData()),
       reference: optional(referenceField),
       replacePrevious: optional(messageField),
-      bimi: optional(object({ domain: text({ max: 255 }), selector: optional(text({ max: 255 })) })),
+      bimi: optional(
+        object({
+          domain: text({
+            max: 255,
+            description: 'Taken and not looked at: a mark is shown with proof of the author alone',
+          }),
+          selector: optional(text({ max: 255 })),
+        }),
+      ),
     },
     reply: {
       message: Type.Object({ id: Type.Integer(), mailbox: Type.String(), size: Type.Integer() }),
