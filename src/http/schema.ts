@@ -290,6 +290,16 @@ export function isUri(text: string): boolean {
   return !/[\x00-\x20\x7f]/.test(text) && URL.canParse(text)
 }
 
+/** A URI of any scheme, as it is written; `fits` says whether it is one. */
+export function uri(about: About<string> = {}, fits: (given: string) => boolean = isUri): TUnsafe<string> {
+  const readText = compile(text({ min: 1, max: urlLengthMax, ...about }))
+  const read: Read = (value, path, problems) => {
+    const given = readText(value, path, problems)
+    return typeof given !== 'string' || fits(given) ? given : problems.add(path, 'must be a valid uri', about.label)
+  }
+  return field({ type: 'string', minLength: 1, maxLength: urlLengthMax }, read, about)
+}
+
 /** Bytes of a file part, or text, up to `max` bytes as sent. */
 export function content(max: number, about: About<string> = {}): TUnsafe<Buffer | string> {
   const read: Read = (value, path, problems) => {

@@ -80,3 +80,30 @@ test('a sentence names an item of a list in one way, whoever found what is wrong
     expect([status, said]).toMatchObject([400, { error: sentence, details: { [field]: sentence } }])
   }
 })
+
+test('all that is wrong with the form of a call is told at once, before whether the caller may make it', async () => {
+  const id = await service.user('gathered')
+  const login = { username: 'gathered', password: 'secret of gathered', token: true }
+  const { token } = (await service.call('POST', '/authenticate', login)).body
+  const long = 'x'.repeat(300)
+  for (const [method, path, form, fields] of [
+    [
+      ...([
+        'POST',
+        '/users/123/filters',
+        { query: { from: long, text: '/(/' }, action: { targets: ['bad'] } },
+      ] as const),
+      ['action,targets,0', 'query,from', 'query,text', 'user'],
+    ],
+    ['PUT', `/users/${'a'.repeat(24)}/filters/1`, { query: { subject: long } }, ['filter', 'query,subject']],
+    ['POST', '/authenticate', { username: '', password: 'x', appId: 'no uri' }, ['appId', 'username']],
+    [
+      ...(['POST', `/users/${'a'.repeat(24)}/2fa/webauthn/authentication-challenge`] as const),
+      ...([{ origin: 'nowhere', twoFactorNonce: 'z' }, ['origin', 'twoFactorNonce']] as const),
+    ],
+  ] as const) {
+    const { status, body } = await service.call(method, path, form, token)
+    expect([status, Object.keys(body.details ?? {}).sort()], JSON.stringify(body)).toEqual([400, fields])
+  }
+  expect((await service.call('GET', `/users/${id}/filters`)).body.results).toEqual([])
+})

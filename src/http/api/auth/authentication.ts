@@ -11,7 +11,7 @@ import { invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { endpoint } from '../../endpoint.ts'
-import { bool, isUri, oneOf, optional, text, userId } from '../../schema.ts'
+import { bool, oneOf, optional, text, uri, userId } from '../../schema.ts'
 
 export interface AuthenticationDeps {
   readonly authentication: Authentication
@@ -67,7 +67,7 @@ export function authenticationEndpoints({ authentication, logins, revoke }: Auth
       password: text({ min: 1, max: limits.password.lengthMax, trim: false, description: 'A password of any kind' }),
       protocol: text({ max: 64, default: 'API', description: 'For the log' }),
       scope,
-      appId: optional(text({ max: 2048, description: 'URI of the program, for the log' })),
+      appId: optional(uri({ description: 'URI of the program, for the log' })),
       token: bool({ default: false, description: 'Whether an access token is wanted' }),
     },
     reply: {
@@ -89,7 +89,6 @@ export function authenticationEndpoints({ authentication, logins, revoke }: Auth
       // Absent where the caller's role takes none.
       const wantsToken = context.input.token === true
       if (wantsToken && asked !== 'master') throw invalid('scope', 'must be [master] when token is set')
-      if (appId !== undefined && !isUri(appId)) throw invalid('appId', 'must be a valid uri')
       const attempt = { username, password, scope: asked, protocol, session: sess, ip, appId }
       const entered = await authentication.authenticate(attempt)
       const { account } = entered

@@ -3,10 +3,9 @@
 // All bytes are lower-case hexadecimal digits.
 
 import { Type } from 'typebox'
-import { invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { attachments, originOf as pageOf } from '#lib/webauthn/webauthn.ts'
-import { hex, oneOf, optional, text } from '../../schema.ts'
+import { hex, oneOf, optional, text, uri } from '../../schema.ts'
 
 const { challengeLengthMax, rawIdLengthMax, answerLengthMax } = limits.webauthn
 export const rpId = optional(
@@ -23,7 +22,7 @@ export const rawId = hex(2, rawIdLengthMax, { description: 'Id of the credential
 export const answer = (description: string) => hex(2, answerLengthMax, { description })
 
 export const asking = {
-  origin: text({ min: 1, max: 2048, description: 'A URI of the page' }),
+  origin: uri({ description: 'A URI of the page' }, given => pageOf(given) !== undefined),
   authenticatorAttachment: oneOf(attachments, { default: 'cross-platform', description: 'Which kind of key' }),
   rpId,
 } as const
@@ -57,6 +56,5 @@ export function askedOf(input: {
   authenticatorAttachment: (typeof attachments)[number]
   rpId?: string | undefined
 }) {
-  if (pageOf(input.origin) === undefined) throw invalid('origin', 'must be a valid uri')
   return { origin: input.origin, attachment: input.authenticatorAttachment, rpId: input.rpId }
 }

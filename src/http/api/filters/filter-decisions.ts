@@ -20,12 +20,12 @@ import { findMessage } from '#store/mailboxes/messages.ts'
 import { findFilter, listFilters } from '#store/rules/filter.ts'
 import { listTraces, type TraceEntry } from '#store/rules/trace.ts'
 import { paged } from '../../cursor.ts'
-import { type Endpoint, endpoint } from '../../endpoint.ts'
+import { type Endpoint, endpoint, type ValueOf } from '../../endpoint.ts'
 import { mailboxId, messageId, moment, object, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import { spamShape } from '../messages/message-view.ts'
 import type { FilterDeps } from './filter-deps.ts'
-import { actionFields, queryFields, readAction, readQuery } from './filter-form.ts'
+import { actionFields, queryFields, readAction } from './filter-form.ts'
 import { actionShape, cleaned, filterId, iso, maskedAction } from './filter-view.ts'
 
 export const tracing = {
@@ -144,7 +144,7 @@ export function decisionEndpoints(deps: FilterDeps): Endpoint[] {
 
 export interface TestInput {
   readonly filter?: string
-  readonly query?: Parameters<typeof readQuery>[0]
+  readonly query?: ValueOf<typeof queryFields>
   readonly action?: Parameters<typeof readAction>[1]
   readonly mailbox?: string
   readonly message?: number
@@ -160,7 +160,7 @@ export async function rulesToTest(
 ): Promise<readonly FilterRule[]> {
   const { filter, query, action } = input
   if (query !== undefined) {
-    const given = { query: cleaned(readQuery(query)), action: cleaned(await readAction(secrets, action ?? {})) }
+    const given = { query: cleaned(query), action: cleaned(await readAction(secrets, action ?? {})) }
     return [{ id: newId(), ...given } as FilterRule]
   }
   if (filter === undefined) return rules.filtersOf(user)

@@ -5,9 +5,9 @@
 
 import type { Static, TSchema } from 'typebox'
 import { readTarget } from '#actors/sending/outgoing.ts'
-import { Fault, invalid } from '#lib/fault.ts'
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { compile as compilePattern } from '#lib/pattern.ts'
+import { compile as compilePattern, type Pattern } from '#lib/pattern.ts'
 import { maskUrl, type UrlSecrets } from '#lib/secret/url-secret.ts'
 import type { FilterAction, FilterQuery } from '#mail/filter/filter.ts'
 import { faultPosition, looksLikePattern, readPattern } from '#mail/filter/filter-pattern.ts'
@@ -21,9 +21,30 @@ function orNone<S extends TSchema>(schema: S, none: Static<S>) {
   return optional(field<Static<S>>({ anyOf: [schema, { type: 'null' }] }, either, {}, true))
 }
 
+const readWritten = compile(text({ max: limits.pattern.lengthMax + 8, trim: true }))
+
+/** A text with its white space collapsed, or an expression as it is written. */
+const readCondition: Read = (value, path, problems) => {
+  const given = readWritten(value, path, problems)
+  if (typeof given !== 'string') return undefined
+  const pattern = readPattern(given)
+  if (pattern === undefined && !looksLikePattern(given)) {
+    const single = given.replace(/\s+/g, ' ')
+    const { conditionLengthMax: max } = limits.filter
+    return single.length <= max
+      ? single
+      : problems.add(path, `length must be less than or equal to ${max} characters long`)
+  }
+  const trouble = troubleOf(given, pattern)
+  return trouble === undefined ? given : problems.add(path, trouble)
+}
+
 /** A text or an expression, `''` for none. */
 const condition = (what: string) =>
-  orNone(text({ max: limits.pattern.lengthMax + 8, trim: true, description: what }), '')
+  orNone(
+    field<string>({ type: 'string', maxLength: limits.pattern.lengthMax + 8, description: what }, readCondition),
+    '',
+  )
 
 export const queryFields = {
   from: condition('In From or Sender: a text, or `/pattern/flags`'),
@@ -79,40 +100,22 @@ export const actionFields = {
 
 type Given<Fields> = { readonly [Key in keyof Fields]?: Fields[Key] | null | '' }
 
-/** Conditions as they are kept. @throws Fault InputValidationError */
-export function readQuery(query: Given<FilterQuery>): Given<FilterQuery> {
-  const result: Record<string, unknown> = { ...query }
-  for (const key of ['from', 'to', 'subject', 'listId', 'text'] as const) {
-    const value = query[key]
-    if (value) result[key] = readCondition(value, `query,${key}`)
-  }
-  return result
-}
-
 /** Actions as they are kept. */
 export async function readAction(secrets: UrlSecrets, action: Given<FilterAction>): Promise<Given<FilterAction>> {
   return action.targets ? { ...action, targets: [...new Set(await secrets.sealAll(action.targets))] } : action
 }
 
-function readCondition(value: string, at: string): string {
-  const pattern = readPattern(value)
-  if (pattern === undefined && !looksLikePattern(value)) {
-    const single = value.replace(/\s+/g, ' ')
-    const { conditionLengthMax } = limits.filter
-    if (single.length > conditionLengthMax) {
-      throw invalid(at, `length must be less than or equal to ${conditionLengthMax} characters long`)
-    }
-    return single
-  }
-  const tried = pattern ?? { source: value.slice(1, value.lastIndexOf('/')), flags: '' }
+/** What is wrong with an expression, and where. */
+function troubleOf(value: string, pattern: Pattern | undefined): string | undefined {
   try {
     if (pattern === undefined) throw new Fault('InputValidationError', { text: 'a slash must be written \\/' })
     compilePattern(pattern)
-    return value
+    return undefined
   } catch (error) {
     const reason = error instanceof Error ? error.message.replace(/^The pattern is not valid: /, '') : ''
-    const place = pattern === undefined ? tried.source.search(/(?<!\\)\//) : faultPosition(pattern)
-    throw invalid(at, `is not a valid expression at position ${Math.max(place, 0) + 1}: ${reason}`)
+    const source = value.slice(1, value.lastIndexOf('/'))
+    const place = pattern === undefined ? source.search(/(?<!\\)\//) : faultPosition(pattern)
+    return `is not a valid expression at position ${Math.max(place, 0) + 1}: ${reason}`
   }
 }
 

@@ -18,7 +18,7 @@ import { originOf } from '../auth/factor-fields.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import { decisionEndpoints } from './filter-decisions.ts'
 import type { FilterDeps } from './filter-deps.ts'
-import { actionFields, queryFields, readAction, readQuery } from './filter-form.ts'
+import { actionFields, queryFields, readAction } from './filter-form.ts'
 import { orderEndpoints } from './filter-order.ts'
 import { previewEndpoints } from './filter-preview.ts'
 import {
@@ -188,7 +188,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
       const filter: NewFilter = {
         name: input.name ?? null,
         disabled: input.disabled,
-        query: cleaned(readQuery(input.query)) as FilterQuery,
+        query: cleaned(input.query) as FilterQuery,
         action: cleaned(await readAction(system.secrets, input.action)) as FilterAction,
         metaData: input.metaData,
       }
@@ -221,7 +221,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
         name: to,
         disabled,
         metaData: meta,
-        ...(query !== undefined && { query: readQuery(query) }),
+        ...(query !== undefined && { query }),
         ...(action !== undefined && { action: await readAction(system.secrets, action) }),
       }
       const { targets } = await system.handle(input.user).run(updateFilter, change, signal)
