@@ -93,7 +93,8 @@ async function moveAll({ to, user, mailbox, counters, progress }: Place, file: s
       if (why === 'empty') progress.note(`${name}: is empty, passed over`)
       progress.add(1)
     }
-    if (number === 0) throw new Fault('InputValidationError', { text: `${file} is no mbox: it has no From line` })
+    if (number === 0 && size > 0)
+      throw new Fault('InputValidationError', { text: `${file} is no mbox: it has no From line` })
     expect(number)
   })
 }

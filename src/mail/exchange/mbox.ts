@@ -9,6 +9,8 @@ import { formatAsctime } from '../header/date.ts'
 const lf = 10
 const quotable = /^>*From /
 const quoted = /^>+From /
+/** What is behind `From ` before a message: a sender alone or nothing, as some programs leave it, or a time somewhere (RFC 4155). */
+const separating = /^From (\S*\s*$|.*\d:\d\d)/
 const dropped = /^(content-length|x-status|status|x-gm-thrid|x-gmail-labels):/i
 
 export interface MboxEnvelope {
@@ -59,7 +61,10 @@ export interface MboxRead {
   readonly size: number
 }
 
-/** The messages of an mbox file. What stands before the first `From ` line is passed over. */
+/**
+ * The messages of an mbox file. What stands before the first `From ` line is passed over; behind that only what looks like an envelope ends a message,
+ * since many programs do not quote what people write ("From now on").
+ */
 export async function* readMbox(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<MboxRead> {
   let current: { envelope: string; parts: Buffer[]; size: number } | undefined
   // An empty line belongs to the message unless a `From ` line or the end follows it.
@@ -79,7 +84,7 @@ export async function* readMbox(chunks: AsyncIterable<Buffer>, bytesMax: number)
   for await (const pieces of lines(chunks)) {
     for (const { bytes, begins, ends } of pieces) {
       const text = begins ? bytes.subarray(0, 1024).toString('latin1') : ''
-      if (begins && empty && text.startsWith('From ')) {
+      if (begins && empty && text.startsWith('From ') && (current === undefined || separating.test(text))) {
         const done = finished()
         if (done !== undefined) yield done
         current = { envelope: text.slice(5).trimEnd(), parts: [], size: 0 }

@@ -49,13 +49,25 @@ describe('a message in an mbox', () => {
   })
 
   test('keeps a From line that no empty line comes before', async () => {
-    const text = 'From a b\nSubject: x\n\nline\nFrom c d\nstill the first\n\nFrom e f\nSubject: y\n\nz\n'
+    const text =
+      'From a b\nSubject: x\n\nline\nFrom c d\nstill the first\n\nFrom e Sat Feb  3 04:05:06 2001\nSubject: y\n\nz\n'
     expect(await read(Buffer.from(text), 5)).toEqual([
       'Subject: x\n\nline\nFrom c d\nstill the first\n',
       'Subject: y\n\nz\n',
     ])
   })
 })
+
+test.each(['', '-', 'a@example.org', 'a@example.org Sat Feb  3 04:05:06 2001', '- Sat, 3 Feb 2001 4:05:06 +0100\r'])(
+  'a line "From %s" ends a message, and what people write does not',
+  async behind => {
+    const text = `From ${behind}\nSubject: x\n\nSo:\n\nFrom now on we meet.\n\nFrom ${behind}\nSubject: y\n\nz\n`
+    expect(await read(Buffer.from(text), 5)).toEqual([
+      'Subject: x\n\nSo:\n\nFrom now on we meet.\n',
+      'Subject: y\n\nz\n',
+    ])
+  },
+)
 
 test('what a message begins with is its own, though it looks like what is put on top of it', () => {
   const own = 'X-Keywords: theirs\r\nX-Export-Mailbox: Elsewhere\r\nSubject: s\r\n\r\nText\r\n'
