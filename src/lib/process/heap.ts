@@ -66,15 +66,29 @@ export function boundYoung(): void {
   // A start makes much garbage before anybody hears of it.
   growYoung()
   let last = Number.NEGATIVE_INFINITY
+  let vain = 0
   const observer = new PerformanceObserver(list => {
     for (const { startTime } of list.getEntries()) {
       const busy = startTime - last < busyMs
       last = startTime
-      if (busy && youngSize() < youngBytes) growYoung()
+      const size = youngSize()
+      if (!busy || size >= youngBytes) continue
+      growYoung()
+      vain = youngSize() > size ? 0 : vain + 1
+      if (vain < vainMax) continue
+      // Where a container has little memory the engine's own bound is lower: it is left to that. Garbage made to grow it would call for more.
+      observer.disconnect()
+      setFlagsFromString(`--semi-space-growth-factor=${usualGrowth}`)
+      return
     }
   })
   observer.observe({ entryTypes: ['gc'] })
 }
+
+/** How often the young part may stay as it is although it was to grow. */
+const vainMax = 3
+/** The engine's own choice. */
+const usualGrowth = 2
 
 /** Lets the engine have it as large as wanted, by showing it that much of it lives. */
 function growYoung(): void {
