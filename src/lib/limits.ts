@@ -297,7 +297,7 @@ export const limits = {
     heldStrangeShare: 1 / 4,
     heldAccountShare: 1 / 2,
     /** Bytes of a refused body that are read and thrown away so that the client sees the answer; more closes. */
-    discardBytesMax: 8 * mib,
+    discardBytesMax: 128 * mib,
     /** Bad fields named in one answer. */
     problemsMax: 50,
     /** Segments of a path that are looked at. */

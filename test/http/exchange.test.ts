@@ -424,6 +424,14 @@ describe('parameters', () => {
         json: { code: 'BodyTooLarge' },
       },
       {
+        name: 'a body of which much is not sent yet',
+        ...put,
+        headers: { 'content-type': 'application/json' },
+        body: ' '.repeat(limits.http.uploadBytesMax),
+        status: 413,
+        json: { code: 'BodyTooLarge' },
+      },
+      {
         name: 'too many parameters',
         url: `/users/${alice}?${'a&'.repeat(limits.http.keysMax + 1)}`,
         status: 400,

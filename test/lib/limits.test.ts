@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest'
 import { limits } from '#lib/limits.ts'
 
-const { smtp, imap, pop3, outbound, mime, body, writer, actor, pace, compose } = limits
+const { smtp, http, imap, pop3, outbound, mime, body, writer, actor, pace, compose } = limits
 const minute = 60_000
 
 test.each([
@@ -32,6 +32,7 @@ test.each([
   ['a part that is a row, a body that is put together at once', body.inlineBytesMax, body.wholeBytesMax],
   ['a body that is put together at once, a message', body.wholeBytesMax, body.messageBytesMax],
   ['a refused message that is read to its end, the greatest message', body.messageBytesMax, smtp.discardBytesMax],
+  ['the same over HTTP', http.uploadBytesMax, http.discardBytesMax],
   ['the same in IMAP', body.messageBytesMax, imap.discardMessageBytesMax],
   ['a line before login, a line after it', imap.commandBytesBeforeLoginMax, imap.commandBytesMax],
   ['lines kept for lists, the header they are of', mime.listedLinesMax, mime.listedHeaderBytesMax],
