@@ -1,5 +1,6 @@
 // Mail that came back, read: which recipients, what was said of each, and of which message (RFC 3464, RFC 3462; RFC 3834 tells what
-// is none). Servers that know no such form write a letter; returned-letter.ts reads those.
+// is none). Servers that know no such form write a letter; returned-letter.ts reads those. Reports of another kind are about mail that was
+// delivered: receipts (RFC 8098), complaints (RFC 5965), what is told of TLS (RFC 8460).
 //
 // Runs on a thread, since strangers write it. Gives null for what is no report of a failure or a delay: answers of programs, letters of
 // people, receipts. Whether it is true is not for this file to say.
@@ -9,6 +10,7 @@ import { Header } from '../header/header.ts'
 import { decodeCharset } from '../mime/charset.ts'
 import { decodeBody } from '../mime/decode.ts'
 import { type MimePart, scanMime } from '../mime/mime.ts'
+import { parseValued } from '../mime/parameter.ts'
 import { type BouncedRecipient, codeIn, sortAnswer, statusIn } from './answer.ts'
 import { type ReturnMark, returnMarks } from './return-mark.ts'
 import { readLetter } from './returned-letter.ts'
@@ -51,6 +53,18 @@ function isReport(header: Header): boolean {
   return /^\s*multipart\/report\b/i.test(header.raw('content-type') ?? '')
 }
 
+/** Whether it says that it reports something else than what became of mail on its way (RFC 6522 3). */
+function isOtherReport(header: Header): boolean {
+  const type = header.raw('content-type')
+  if (type === undefined || !isReport(header)) return false
+  const kind = (parseValued(type).params['report-type'] ?? '').toLowerCase()
+  return /^(?:disposition-notification|feedback-report|tlsrpt)$/.test(kind)
+}
+
+function isOther({ type }: MimePart): boolean {
+  return /^message\/(?:(?:global-)?disposition-notification|feedback-report)$/i.test(type.value)
+}
+
 function isDaemons(header: Header): boolean {
   const from = header.raw('from') ?? ''
   const local = /([^\s<>"@,;:()]{1,64})@/.exec(from)?.[1] ?? ''
@@ -66,6 +80,7 @@ export function readBounce(data: Uint8Array): Bounce | null {
   const texts = parts.map(part => ({ part, text: textOf(message, part) }))
   const marks = returnMarks([message.toString('latin1'), ...texts.map(({ text }) => text)].join('\n'))
   const told = texts.flatMap(({ part, text }) => (isStatus(part) ? [fieldsOf(text)] : []))
+  if (told.length === 0 && (isOtherReport(root.header) || parts.some(isOther))) return null
   const letter = texts.find(({ part }) => part.type.value === 'text/plain' && !isReturned(part))?.text ?? ''
   const recipients = told.flatMap(({ each }) => each).slice(0, limits.bounce.recipientsMax)
   const messageId = returnedId(root, texts)

@@ -57,6 +57,31 @@ describe('reports by the form (RFC 3464)', () => {
   })
 })
 
+/** With what is about a message that was delivered, named by its header or by its part alone. */
+test.each([
+  [
+    'disposition-notification',
+    'Final-Recipient: rfc822; a@b.test\nDisposition: manual-action/MDN-sent-manually; displayed',
+  ],
+  ['feedback-report', 'Feedback-Type: abuse\nVersion: 1\nOriginal-Rcpt-To: a@b.test'],
+])('a report of another kind is none: %s', (kind, fields) => {
+  const text = 'Your message\n\n   To: a@b.test\n   Subject: hi\n\nwas read, or is spam.'
+  const original =
+    'Received: by mail.example.com (Teal) id 00000000000000002a.abcdefghijklmnop;\n x\nMessage-ID: <x1@example.com>'
+  const parts = ['text/plain', `message/${kind}`, 'message/rfc822'].map(
+    (type, at) => `--b\nContent-Type: ${type}\n\n${[text, fields, original][at]}\n\n`,
+  )
+  const report = (type: string) =>
+    readBounce(letter(`${parts.join('')}--b--`, [`Content-Type: multipart/report; ${type}boundary=b`]))
+  expect(report(`report-type=${kind}; `)).toBeNull()
+  expect(report('')).toBeNull()
+  const [letterOnly, , copy] = parts
+  const without = `${letterOnly}${copy}--b--`
+  const head = (type: string) => [`Content-Type: multipart/report; report-type=${type}; boundary=b`]
+  expect(readBounce(letter(without, head(kind.toUpperCase())))).toBeNull()
+  expect(readBounce(letter(without, head('delivery-status')))?.messageId).toBe('<x1@example.com>')
+})
+
 describe('letters of servers that know no form', () => {
   test.each([
     [
