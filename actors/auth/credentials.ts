@@ -70,7 +70,12 @@ export function openCredentials(parts: CredentialParts): Credentials {
   const logins = new Logins(cache, access, attempts, auth.strict2fa)
   const shared = { system, cache, attempts, authLog, logins, keys }
   const { rpId, rpName } = auth.webauthn
-  const grants = new Grants(system, () => writer.changes.of('user', 'domain', 'domainalias'))
+  const { changes } = writer
+  const grants = new Grants(
+    system,
+    () => changes.doubts,
+    () => changes.of('user', 'domain', 'domainalias'),
+  )
   const sweeper = every(limits.authLog.sweepMs, () => {
     access.sweep().catch(error => log.warn({ error }, 'ended tokens could not be removed'))
   })

@@ -3,9 +3,10 @@
 // A grant is kept from the login on. It ends with what gave it: the account (disabled, suspended, deleted), its version (a
 // changed or reset password, a first factor), a scope that is closed, an application password that is taken away or over,
 // a token that is revoked or over, an operator who ends all sessions. Whoever holds one is told at the commit that ends it,
-// by time within a second, and may ask before anything that must not happen afterwards.
+// by time within a second, and may ask before anything that must not happen afterwards. Where commits of other nodes may not have been
+// heard of, who asks has it looked up.
 
-import { every, now, type Timer } from '#lib/clock.ts'
+import { every, monotonic, now, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { aspOpens } from '#lib/secret/asp.ts'
@@ -52,14 +53,17 @@ export class Grants {
   readonly #sweeper: Timer
   readonly #ground: Ground
 
-  /** @param commits as of Recent: with it, what an account allows is read once for many sessions */
-  constructor(system: Actors, commits?: () => number) {
+  /**
+   * @param doubts another number when something may have ended of which nobody tells, and with each call while that is so (Changes.doubts)
+   * @param commits as of Recent: with it, what an account allows is read once for many sessions
+   */
+  constructor(system: Actors, doubts: () => number, commits?: () => number) {
     this.#system = system
     const { read } = system
     const standings = commits && new Recent<Standing | undefined>(commits)
     const load = (user: string) => standingOf(read, user)
     this.#ground = {
-      read,
+      ...{ read, doubts },
       account: user => (standings === undefined ? load(user) : standings.get(user, () => load(user))),
       drop: live => this.#live.delete(live),
     }
@@ -111,6 +115,7 @@ export interface Bearer {
 /** What all that are held stand on. */
 interface Ground {
   readonly read: Reader
+  readonly doubts: () => number
   readonly account: Account
   drop(live: Live): void
 }
@@ -124,6 +129,9 @@ class Live implements Held {
   readonly #bearer: Bearer
   #reason: string | undefined
   #until = 0
+  /** Doubts when it was looked up. */
+  #doubts = 0
+  #lookedAt = 0
   #told = false
 
   constructor(ground: Ground, grant: Grant, bearer: Bearer) {
@@ -148,8 +156,11 @@ class Live implements Held {
     this.#tell()
   }
 
+  /** Nobody asks for it now: while there are doubts it is looked up now and then. */
   async sweep(): Promise<void> {
-    if ((await this.ended()) !== undefined) this.#tell(true)
+    const due = this.#isOver || (this.#isDue && monotonic() - this.#lookedAt >= limits.session.doubtedMs)
+    if (due) await this.#look()
+    if (this.#reason !== undefined) this.#tell(true)
   }
 
   end(reason: string): void {
@@ -168,8 +179,12 @@ class Live implements Held {
     return this.#grant.kind === 'token' && this.#grant.token !== null
   }
 
-  get #isDue(): boolean {
+  get #isOver(): boolean {
     return this.#reason === undefined && (this.#restless || now() >= this.#until)
+  }
+
+  get #isDue(): boolean {
+    return this.#reason === undefined && (this.#isOver || this.#ground.doubts() !== this.#doubts)
   }
 
   #require(): void {
@@ -177,10 +192,16 @@ class Live implements Held {
   }
 
   async #look(): Promise<void> {
+    this.#lookedAt = monotonic()
+    // Before it is read: what comes up meanwhile is another one.
+    const doubts = this.#ground.doubts()
     const verdict = await judge(this.#ground.read, this.#ground.account, this.#grant)
     // Of two looks at once the one that found an end is right: nothing that ended goes on.
     if ('reason' in verdict) this.#reason ??= verdict.reason
-    else this.#until = verdict.until
+    else {
+      this.#until = verdict.until
+      this.#doubts = doubts
+    }
   }
 
   #tell(late = false): void {

@@ -36,6 +36,7 @@ import { once } from './once.ts'
 import type { NodeCalls, NodeWords, Ran } from './protocol.ts'
 import { type SharedCounters, type Strict, shareCache } from './shared-cache.ts'
 import { SharedPlaces } from './shared-places.ts'
+import type { ClusterState } from './state.ts'
 
 export interface ClusterOf {
   /** Where NATS is. */
@@ -55,29 +56,6 @@ export interface ClusterOf {
   /** Has the loops of jobs look for work. */
   readonly kick: () => void
   readonly log: Log
-}
-
-export interface ClusterState {
-  /** This one. */
-  readonly node: string
-  /** Whether there is a line to the others. */
-  readonly connected: boolean
-  /** What was asked of others and is not answered yet. */
-  readonly waiting: number
-  readonly nodes: {
-    readonly name: string
-    readonly alive: boolean
-    /** It takes nothing any more. */
-    readonly leaving: boolean
-    /** Leases it has, those for what runs once included. */
-    readonly shards: number
-    /** For how long its leases have run out. */
-    readonly silentMs: number
-    /** How long ago they were renewed, by the database's clock. */
-    readonly renewedMs: number
-    /** Notices and questions of this node that it has not confirmed yet. */
-    readonly behind: number
-  }[]
 }
 
 export class Cluster implements Elsewhere {
@@ -106,14 +84,10 @@ export class Cluster implements Elsewhere {
       side: peer => this.#side(peer),
       missed: peer => this.#missed(peer),
     })
-    // Without a line nobody tells what changed: nothing is believed for long.
     this.#doubts = every(limits.cluster.beatMs, () => {
       this.#leaveTheGone()
-      const doubts = !broker.connected
-      if (doubts || this.#doubted) {
-        of.changes.noteAll()
-        void of.system.everywhere.reloadAll().catch(() => {})
-      }
+      const doubts = !this.#trust()
+      if (doubts || this.#doubted) void of.system.everywhere.reloadAll().catch(() => {})
       this.#doubted = doubts
     })
     this.#rereads = every(limits.cluster.reloadMs, () => void of.system.everywhere.reloadAll().catch(() => {}))
@@ -142,7 +116,7 @@ export class Cluster implements Elsewhere {
 
   /** @throws Fault StorageUnavailable where there is no line to other nodes */
   static async open(of: ClusterOf): Promise<Cluster> {
-    const { leases, system, changes, sequence, settings, log } = of
+    const { leases, system, sequence, settings, log } = of
     const broker = await connectBroker(of.place, leases.name, log)
     const cluster = new Cluster(of, broker)
     await cluster.#line.listen()
@@ -151,7 +125,7 @@ export class Cluster implements Elsewhere {
     leases.listen({
       lost: shards => {
         system.lose(shards)
-        if (!leases.isBelieved) changes.noteAll()
+        cluster.#trust()
       },
       release: shards => system.release(shards),
       prepare: () => sequence.renew(),
@@ -381,6 +355,16 @@ export class Cluster implements Elsewhere {
     this.#leaveTheGone()
     this.places.moved()
     this.#following.moved()
+    this.#trust()
+  }
+
+  /** Says for how long this node is sure to hear of what others change: as long as they wait for it. @returns whether it is */
+  #trust(): boolean {
+    const silence = Math.max(0, ...this.#peers.map(peer => this.#line.silence(peer)))
+    const sureMs = Math.min(limits.cluster.silentMs - silence, this.leases.believedMs)
+    const isTold = this.#broker.connected && this.#following.isSettled
+    this.#of.changes.sureFor(isTold ? sureMs : 0)
+    return isTold && sureMs > 0
   }
 
   /** Nobody waits for a process that is no more. */

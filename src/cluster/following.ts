@@ -39,6 +39,8 @@ export class Told {
   source: Source | undefined
   /** Whether it is still told of where it was is not known. */
   isDoubted = false
+  /** It was told of once: whoever is let in goes by that. */
+  isFollowed = false
   /** Looks for the account; once at a time. */
   seeking: Promise<void> | undefined
 
@@ -104,6 +106,11 @@ export class Following {
   /** Something is said of an account. */
   of(user: string): Told | undefined {
     return this.#told.get(user)
+  }
+
+  /** Whether everybody is told of the account that he follows, wherever it is as far as is known here. */
+  get isSettled(): boolean {
+    return [...this.#told.values()].every(told => !told.isFollowed || this.#isCurrent(told))
   }
 
   /** Leases moved: whoever followed an account that went away follows it there. */
@@ -176,6 +183,7 @@ export class Following {
     }
     if (!told.isWanted || this.#closed) this.#forget(told)
     else if (before !== undefined) await this.#lookAgain(told)
+    told.isFollowed = true
   }
 
   async #lookAgain(told: Told): Promise<void> {

@@ -130,6 +130,11 @@ export class NodeLine<C extends Calls, W extends Words> {
     return line === undefined ? 0 : line.said - line.confirmed + line.open.size
   }
 
+  /** How long nothing was heard of a process, from when it was first spoken with or asked about. */
+  silence(peer: Peer): number {
+    return monotonic() - this.#lineTo(peer).heardAt
+  }
+
   /** @throws Fault Overloaded, Stopping, TimedOut where `signal` ended, Unanswered where the node is gone, whatever it throws */
   call<Name extends keyof C & string>(
     to: Peer,
@@ -220,19 +225,8 @@ export class NodeLine<C extends Calls, W extends Words> {
         answers: new Map(),
         toldAt: 0,
       },
-      ...{
-        floor: 0,
-        number: 0,
-        had: [],
-        said: 0,
-        told: 0,
-        heard: 0,
-        heardTold: 0,
-        confirmed: 0,
-        frames: [],
-        leaving: false,
-        heardAt: monotonic(),
-      },
+      ...{ floor: 0, number: 0, had: [], frames: [], leaving: false, heardAt: monotonic() },
+      ...{ said: 0, told: 0, heard: 0, heardTold: 0, confirmed: 0 },
     }
     this.#lines.set(peer.incarnation, line)
     return line
@@ -365,7 +359,7 @@ export class NodeLine<C extends Calls, W extends Words> {
         } else if (at - open.heardAt > limits.cluster.askMs) silent.push(call)
       }
       if (silent.length > 0) this.#post(line, pack({ ask: silent } satisfies Frame))
-      const again = line.said > 0 && at - line.toldAt > limits.cluster.toldMs
+      const again = at - line.toldAt > limits.cluster.toldMs
       const news = line.said > line.told || line.heard > line.heardTold || line.had.length > 0
       if (news || again) {
         this.#post(line, pack({ told: line.said, had: line.had, heard: line.heard } satisfies Frame))

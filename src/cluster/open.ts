@@ -9,7 +9,8 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Leases } from '#store/cluster/leases.ts'
 import type { Changes, Watched } from '#store/engine/watched.ts'
-import type { Cluster, ClusterOf, ClusterState } from './cluster.ts'
+import type { Cluster, ClusterOf } from './cluster.ts'
+import type { ClusterState } from './state.ts'
 
 /** @throws Fault DataDirectoryInUse, StorageUnavailable, DataMissing */
 export async function joinNodes(

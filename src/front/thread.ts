@@ -213,7 +213,7 @@ function frontCore(home: HomeLine, { config, changes, keys }: FrontData, { metri
   const extend = (hash: string, expires: number) => home.call('extend', { hash, expires })
   const callers = new Callers({ read, changes: changed, extend }, { required: accessControl.enabled, rootToken })
   const bodies = new Bodies(config, read, log, { alone: false })
-  const grants = new Grants(system)
+  const grants = new Grants(system, () => changed.doubts)
   const pool =
     (pool: PoolName) =>
     (name: string, given: unknown, options: ReadOptions = {}) => {

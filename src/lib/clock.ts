@@ -49,6 +49,12 @@ export function monotonic(): number {
   return performance.now()
 }
 
+/** The same in whole milliseconds, which all threads of the process read alike. */
+export function commonMonotonic(): number {
+  const [seconds, nanoseconds] = process.hrtime()
+  return seconds * 1000 + Math.floor(nanoseconds / 1e6)
+}
+
 /** Monotonic clock for how long something is remembered: unlike `monotonic` it goes on with `advanceClock`. */
 export function elapsed(): number {
   return performance.now() + (shift[1] as number)

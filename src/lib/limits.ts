@@ -721,6 +721,8 @@ export const limits = {
     homelessAgainMs: 50,
     /** What a node has time for to hear that something it keeps is not so any more; one that is silent loses its leases. */
     heardMs: 8 * second,
+    /** After so much silence of another node this one believes nothing any more that it keeps in memory: less than others wait for it. */
+    silentMs: 6 * second,
     /** Sums that are told to other nodes together: how many, and how long the first one waits. */
     countsMax: 1000,
     countsMs: 20,
@@ -971,6 +973,8 @@ export const limits = {
   session: {
     /** How often those that end by their time, or by another process, are looked for. */
     sweepMs: 1 * second,
+    /** How often one that does nothing is looked up while it may have ended at another node of which nothing is heard. */
+    doubtedMs: 10 * second,
   },
   /** What opens an account beside its password. */
   credential: {

@@ -361,15 +361,22 @@ test('sessions of a node that is killed count no more, and those that stay count
   expect(await session(a, user)).toBeUndefined()
 })
 
-test('a node that slept counts its sessions again where they are counted', async () => {
+test('a node that slept counts its sessions again where they are counted, and lets none go on that ended meanwhile', async () => {
   const user = await limited(2)
   const moved = await userThere()
   const imap = await session(a, user)
+  const ended = await Promise.all([userAt('a'), userThere()])
+  const sessions = await Promise.all(ended.map(one => login(b, one)))
   child.kill('SIGSTOP')
   await expect.poll(() => a.core.cluster?.leases.count).toBe(leaseCount)
+  for (const [at, { id }] of ended.entries()) {
+    expect((await access.call('PUT', `/users/${id}`, { password: 'another one now' })).status).toBe(200)
+    sessions[at]?.send('x noop\r\n')
+  }
   expect(await session(a, user)).toBeDefined()
   expect(await session(a, user)).toBeUndefined()
   child.kill('SIGCONT')
+  for (const one of sessions) expect(await one.line()).toMatch(/^\* BYE/)
   await expect.poll(() => a.core.cluster?.leases.count).toBe(leaseCount / 2)
   expect(await deliver(b, moved, 'after')).toMatch(/^250/)
   await expect.poll(() => taken(user)).toEqual([2, 2])

@@ -123,9 +123,9 @@ export class Leases implements Tenancy {
     return this.#believed() ? this.#held.size : 0
   }
 
-  /** Whether this node may believe in what it has; where not, it may not have heard of what others changed either. */
-  get isBelieved(): boolean {
-    return this.#believed()
+  /** For how long this node may believe in what it has; where that is not above 0 it may not have heard of what others changed either. */
+  get believedMs(): number {
+    return this.#until - monotonic()
   }
 
   /** Whose a shard is, as far as is known here; 0: nobody's. */
