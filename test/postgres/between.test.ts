@@ -84,6 +84,16 @@ test('why a database is not to be had is said', async () => {
   expect(await refusal(secure)).toContain('none.pem')
 })
 
+test('a database whose search_path leads to no schema is refused with what to do', async () => {
+  const database = await makeDatabase(inject('postgres'), 'template0')
+  const client = new pg.Client(database)
+  await client.connect()
+  await client.query(`ALTER DATABASE ${client.database} SET search_path = nowhere`)
+  await client.end()
+  expect(await refusal(database)).toMatch(/search_path names .* there is none/)
+  await dropDatabase(database)
+})
+
 test('a database of another encoding is refused before anything is made in it', async () => {
   const client = new pg.Client(urlIn(inject('postgres'), 'postgres'))
   await client.connect()

@@ -103,6 +103,12 @@ test('nothing can be written through it', async () => {
   await expect(read.snapshot(picture => picture.one(writing))).rejects.toMatchObject(refused)
 })
 
+test.each(['25P03', '25P04'])('a transaction that the server ends (%s) is to be tried again', async code => {
+  await client.query(`CREATE OR REPLACE FUNCTION ended() RETURNS int LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'terminating connection due to transaction timeout' USING ERRCODE = '${code}'; END $$`)
+  await expect(read.one('SELECT ended()')).rejects.toMatchObject({ code: 'StorageUnavailable', cause: { code } })
+})
+
 describe('a picture', () => {
   test('does not change, also for what is read in pieces', async () => {
     await client.query(`INSERT INTO thing VALUES (1, 'a', NULL)`)

@@ -98,8 +98,12 @@ async function requireFit(session: Session): Promise<void> {
 /** The lock of whoever makes or changes tables. */
 const changing = 7_430_412
 
-/** Of PostgreSQL: the user may not do that. */
-const notAllowed = '42501'
+/** Of PostgreSQL why no table can be made, and what is said: the user may not do that, or there is no schema for it. */
+const unmade: Readonly<Record<string, (said: string) => string>> = {
+  '42501': said => `The user of store.url may not make tables in the database (${said}): it has to be its owner`,
+  '3F000': said =>
+    `Of the schemas that search_path names for the user of store.url there is none (${said}): make one, or take the setting back (ALTER ROLE … RESET search_path)`,
+}
 
 /**
  * Brings the database up to this program's schema.
@@ -120,9 +124,9 @@ export async function migratePostgres(session: Session, mayBeNew = true, moving 
     return made
   } catch (error) {
     await session.query('ROLLBACK').catch(() => {})
-    if ((error as { code?: string }).code !== notAllowed) throw error
-    const text = `The user of store.url may not make tables in the database (${(error as Error).message}): it has to be its owner`
-    throw new Fault('NotPermitted', { text, cause: error })
+    const { code = '', message } = error as { code?: string; message: string }
+    const text = unmade[code]?.(message)
+    throw text === undefined ? error : new Fault('NotPermitted', { text, cause: error })
   }
 }
 

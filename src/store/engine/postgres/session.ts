@@ -131,7 +131,7 @@ function ask(client: Client, query: Asked, visit: Visit, inPieces: boolean): Pro
 }
 
 /** States in which the server is not to be had now, by the beginnings of their codes. */
-const away = /^(?:08|53|57P0|58|25006|55000|40001|40P01)/
+const away = /^(?:08|53|57P0|58|25006|25P0[34]|55000|40001|40P01)/
 
 /** What an error of the database means: not now, too long, or a mistake of ours (undefined). */
 export function postgresFault(cause: unknown): Fault | undefined {
