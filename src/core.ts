@@ -169,7 +169,7 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const { dataDir } = config
   closers.add(() => lock.release())
   const { journal, metrics, tracer } = openWatchers(config, log, closers)
-  const { leases, writer, read } = await openStore(config, log, lock, { metrics, closers })
+  const { joined, leases, writer, read } = await openStore(config, log, lock, { metrics, closers })
   const sequence = await Sequence.open(read, config.hostname)
   const settings = await Settings.open(read, configuredSettings(config))
   const bodies = new Bodies(config, read, log)
@@ -191,9 +191,9 @@ async function buildCore(config: Config, log: Log, lock: DirectoryLock, closers:
   const jobWriter = new JobWriter(writer, leases && { tenancy: leases, duty: dutyOf(leases, 'queue') })
   subscriptions.share(system.everywhere)
   const cluster = await openCluster(
-    leases,
-    { system, sequence, settings, read, log, kick, jobWriter, cache, challenges: acme.challenges },
-    { config, writer, listeners, metrics, closers },
+    joined,
+    { system, sequence, settings, read, kick, jobWriter, cache, challenges: acme.challenges },
+    { writer, listeners, metrics, closers },
   )
   lookForStrays({ config, duty: duty('expiry'), log, writer, read, bodies }, closers)
   observeBodies(metrics, bodies)
@@ -234,8 +234,8 @@ interface Opening {
 /** The rows, and who writes them. */
 async function openStore(config: Config, log: Log, lock: DirectoryLock, { metrics, closers }: Opening) {
   const file = databaseOf(config)
-  const leases = await joinNodes(config, log, lock)
-  closers.add(() => leases?.leave())
+  const joined = await joinNodes(config, log, lock, closers)
+  const leases = joined?.leases
   const behind = {
     bodies: config.bodies.url,
     dataDir: config.dataDir,
@@ -250,7 +250,7 @@ async function openStore(config: Config, log: Log, lock: DirectoryLock, { metric
   await requireWhole(config, log, { opened: { ...writer.opened, made } }, read)
   if (leases !== undefined) await requireSameKeys(leases, config.dataDir, keyFilesOf(config))
   metrics.observe('writer_pending', 'Units that wait for a transaction', () => writer.pending)
-  return { leases, writer, read }
+  return { joined, leases, writer, read }
 }
 
 function openCache(dataDir: string, log: Log, { metrics, closers }: Opening): Cache {

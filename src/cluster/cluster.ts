@@ -13,7 +13,6 @@ import { after, every, monotonic, now, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
-import type { Log } from '#lib/log.ts'
 import type { Side } from '#lib/process/link.ts'
 import type { Challenges } from '#net/tls/challenges.ts'
 import { answerInsert, keptAnswer } from '#store/cluster/answered.ts'
@@ -28,7 +27,7 @@ import { operation } from '#store/engine/write.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import { answers } from './answers.ts'
-import { type Broker, type BrokerPlace, connectBroker } from './broker.ts'
+import type { Broker } from './broker.ts'
 import { Followers } from './followers.ts'
 import { Following, homeless, type Source, type Told } from './following.ts'
 import { NodeLine, type Peer } from './line.ts'
@@ -39,8 +38,7 @@ import { SharedPlaces } from './shared-places.ts'
 import type { ClusterState } from './state.ts'
 
 export interface ClusterOf {
-  /** Where NATS is. */
-  readonly place: BrokerPlace
+  readonly broker: Broker
   readonly leases: Leases
   readonly system: ActorSystem
   /** What of the rows that this node keeps in memory was changed. */
@@ -55,13 +53,11 @@ export interface ClusterOf {
   readonly challenges: Challenges
   /** Has the loops of jobs look for work. */
   readonly kick: () => void
-  readonly log: Log
 }
 
 export class Cluster implements Elsewhere {
   readonly leases: Leases
   readonly #of: ClusterOf
-  readonly #broker: Broker
   readonly #line: NodeLine<NodeCalls, NodeWords>
   readonly #following: Following
   readonly #followers: Followers
@@ -75,12 +71,11 @@ export class Cluster implements Elsewhere {
   #doubted = false
   readonly #opened = Promise.withResolvers<void>()
 
-  private constructor(of: ClusterOf, broker: Broker) {
+  private constructor(of: ClusterOf) {
     this.#of = of
-    this.#broker = broker
     this.leases = of.leases
     this.#line = new NodeLine<NodeCalls, NodeWords>({
-      ...{ broker, prefix: `teal.${of.leases.cluster}`, self: of.leases },
+      ...{ broker: of.broker, prefix: `teal.${of.leases.cluster}`, self: of.leases },
       side: peer => this.#side(peer),
       missed: peer => this.#missed(peer),
     })
@@ -114,11 +109,9 @@ export class Cluster implements Elsewhere {
     })
   }
 
-  /** @throws Fault StorageUnavailable where there is no line to other nodes */
   static async open(of: ClusterOf): Promise<Cluster> {
-    const { leases, system, sequence, settings, log } = of
-    const broker = await connectBroker(of.place, leases.name, log)
-    const cluster = new Cluster(of, broker)
+    const { leases, system, sequence, settings } = of
+    const cluster = new Cluster(of)
     await cluster.#line.listen()
     // What is given out from now on is given to this node alone.
     await sequence.share((least, count) => leases.blocks(least, count))
@@ -172,7 +165,7 @@ export class Cluster implements Elsewhere {
   }
 
   get connected(): boolean {
-    return this.#broker.connected
+    return this.#of.broker.connected
   }
 
   async run(user: string | null, command: string, given: unknown, signal: AbortSignal | undefined): Promise<unknown> {
@@ -214,7 +207,6 @@ export class Cluster implements Elsewhere {
     this.#followers.close()
     this.places.close()
     await this.#line.close()
-    await this.#broker.close()
   }
 
   /** @throws LostLease where it is here */
@@ -362,7 +354,7 @@ export class Cluster implements Elsewhere {
   #trust(): boolean {
     const silence = Math.max(0, ...this.#peers.map(peer => this.#line.silence(peer)))
     const sureMs = Math.min(limits.cluster.silentMs - silence, this.leases.believedMs)
-    const isTold = this.#broker.connected && this.#following.isSettled
+    const isTold = this.#of.broker.connected && this.#following.isSettled
     this.#of.changes.sureFor(isTold ? sureMs : 0)
     return isTold && sureMs > 0
   }

@@ -9,23 +9,41 @@ import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Leases } from '#store/cluster/leases.ts'
 import type { Changes, Watched } from '#store/engine/watched.ts'
+import type { Broker } from './broker.ts'
 import type { Cluster, ClusterOf } from './cluster.ts'
 import type { ClusterState } from './state.ts'
 
+/** One node among others. */
+interface Joined {
+  readonly leases: Leases
+  readonly broker: Broker
+}
+
+interface Undone {
+  add(task: () => unknown): void
+}
+
 /** @throws Fault DataDirectoryInUse, StorageUnavailable, DataMissing */
 export async function joinNodes(
-  { cluster: { node }, store, bodies }: Config,
+  { cluster, store, bodies }: Config,
   log: Log,
   { mayBeNew }: { readonly mayBeNew: boolean },
-): Promise<Leases | undefined> {
-  if (node === '') return undefined
+  closers: Undone,
+): Promise<Joined | undefined> {
+  const name = cluster.node
+  if (name === '') return undefined
+  const { connectBroker } = await import('./broker.ts')
+  // First: accounts that came to who cannot speak with the others would be served by nobody.
+  const broker = await connectBroker(cluster, name, log)
+  closers.add(() => broker.close())
   const { Leases: joined } = await import('#store/cluster/leases.ts')
-  return await joined.join({ settings: { url: store.url }, name: node, bodies: bodies.url, log, mayBeNew })
+  const leases = await joined.join({ settings: { url: store.url }, name, bodies: bodies.url, log, mayBeNew })
+  closers.add(() => leases.leave())
+  return { leases, broker }
 }
 
 /** What of the service takes part, besides what is asked of it. */
 interface Around {
-  readonly config: Config
   readonly writer: {
     readonly changes: Changes
     announce: ((changed: readonly Watched[]) => Promise<void>) | undefined
@@ -33,18 +51,18 @@ interface Around {
   /** Called after a commit that left something to do. */
   readonly listeners: ((work: boolean) => void)[]
   readonly metrics: Metrics
-  readonly closers: { add(task: () => unknown): void }
+  readonly closers: Undone
 }
 
 export async function openCluster(
-  leases: Leases | undefined,
-  parts: Omit<ClusterOf, 'place' | 'leases' | 'changes' | 'onCommit'>,
-  { config, writer, listeners, metrics, closers }: Around,
+  joined: Joined | undefined,
+  parts: Omit<ClusterOf, 'broker' | 'leases' | 'changes' | 'onCommit'>,
+  { writer, listeners, metrics, closers }: Around,
 ): Promise<Cluster | undefined> {
-  if (leases === undefined) return undefined
+  if (joined === undefined) return undefined
   const { Cluster: opened } = await import('./cluster.ts')
   const cluster = await opened.open({
-    ...{ ...parts, place: config.cluster, leases, changes: writer.changes },
+    ...{ ...parts, ...joined, changes: writer.changes },
     onCommit: announce => {
       writer.announce = announce
     },

@@ -16,6 +16,7 @@ import type { Leases } from '#store/cluster/leases.ts'
 import { leaseCount, shardOf } from '#store/cluster/shards.ts'
 import { childEnvironment, runTeal } from '../child.ts'
 import { Dialogue } from '../dialogue.ts'
+import { freePort } from '../free-port.ts'
 import { makeDatabase } from '../postgres/cluster.ts'
 import { accessTo, type Body } from '../running.ts'
 import { Wire } from './chaos/proxy.ts'
@@ -287,6 +288,17 @@ test('who carries out a call too late is told so, and nothing of it is done', as
   const paths = body.results.map(({ path }: { path: string }) => path)
   expect(paths).toContain('Soon')
   expect(paths).not.toContain('Late')
+})
+
+test('a node that cannot speak with the others takes nothing from them', async () => {
+  const dataDir = join(folder, 'far')
+  mkdirSync(dataDir)
+  cpSync(join(folder, 'a', 'keys'), join(dataDir, 'keys'), { recursive: true })
+  const nowhere = `nats://127.0.0.1:${await freePort()}`
+  const far = startTeal({ dataDir, store: { url }, cluster: { nats: nowhere, node: 'far' } })
+  await expect(far).rejects.toThrow('NATS')
+  await a.core.cluster?.leases.beat()
+  expect(a.core.cluster?.leases.nodes.map(({ name }) => name)).not.toContain('far')
 })
 
 test('a node with other keys is refused, makes none, and starts with those of the others', async () => {
