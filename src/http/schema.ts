@@ -297,7 +297,7 @@ export function uri(about: About<string> = {}, fits: (given: string) => boolean 
     const given = readText(value, path, problems)
     return typeof given !== 'string' || fits(given) ? given : problems.add(path, 'must be a valid uri', about.label)
   }
-  return field({ type: 'string', minLength: 1, maxLength: urlLengthMax }, read, about)
+  return field({ type: 'string', format: 'uri', minLength: 1, maxLength: urlLengthMax }, read, about)
 }
 
 /** Bytes of a file part, or text, up to `max` bytes as sent. */

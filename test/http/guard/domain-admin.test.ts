@@ -286,7 +286,8 @@ function sample(schema: Schema, key: string): unknown {
   if (schema.type === 'integer' || schema.type === 'number') return schema.minimum ?? 1
   const [, digits] = /^\^\[0-9a-fA-F\]\{(\d+)/.exec(schema.pattern ?? '') ?? []
   if (digits !== undefined) return theirs.user.repeat(6).slice(0, Number(digits))
-  return schema.format === 'date-time' ? '2026-01-01T00:00:00Z' : 'x'
+  const formats: Record<string, string> = { 'date-time': '2026-01-01T00:00:00Z', uri: 'https://page.example' }
+  return formats[schema.format ?? ''] ?? 'x'
 }
 
 function filled(schema: Schema): Record<string, unknown> {
