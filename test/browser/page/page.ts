@@ -10,6 +10,7 @@ import { createRequire } from 'node:module'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterEach, beforeAll, expect } from 'vitest'
 import type { ConfigPart } from '#config'
+import { within } from '#lib/clock.ts'
 import { type Running, useTeal } from '../../running.ts'
 import { type Kind, keepProcess, pagesOf, sharedChromium } from '../chromium.ts'
 
@@ -103,24 +104,32 @@ interface Window {
 /** Windows that wait for the next test, by their browser and language: what they compiled once is half of what opening one costs. */
 const emptied = new Map<string, BrowserContext[]>()
 
+/** How long a window may take to be emptied: under load now and then one does not answer its browser any more. */
+const leaveMs = 30_000
+
 /** Empties a window of everything it was told, or closes it where that is not to be had. */
 async function leave({ context, like }: Window, origin: string): Promise<void> {
+  const late = () => new Error('the window does not answer')
   try {
-    const [page, ...others] = pagesOf(context)
-    if (page === undefined) throw new Error('the window is closed')
-    await Promise.all(others.map(other => other.close()))
-    await context.setOffline(false)
-    // What it shows asks nothing more, now that nobody is signed in.
-    await page.goto('about:blank')
-    await context.clearCookies()
-    const cdp = await context.newCDPSession(page)
-    const storageTypes = 'local_storage,indexeddb,cache_storage,service_workers'
-    await cdp.send('Storage.clearDataForOrigin', { origin, storageTypes })
-    await page.close()
+    await within(leaveMs, empty(context, origin), late)
     emptied.set(like, [...(emptied.get(like) ?? []), context])
   } catch {
-    await context.close()
+    await within(leaveMs, context.close(), late).catch(() => {})
   }
+}
+
+async function empty(context: BrowserContext, origin: string): Promise<void> {
+  const [page, ...others] = pagesOf(context)
+  if (page === undefined) throw new Error('the window is closed')
+  await Promise.all(others.map(other => other.close()))
+  await context.setOffline(false)
+  // What it shows asks nothing more, now that nobody is signed in.
+  await page.goto('about:blank')
+  await context.clearCookies()
+  const cdp = await context.newCDPSession(page)
+  const storageTypes = 'local_storage,indexeddb,cache_storage,service_workers'
+  await cdp.send('Storage.clearDataForOrigin', { origin, storageTypes })
+  await page.close()
 }
 
 /** Signs in by the page's own call, so that not each test goes through the form. */
