@@ -251,6 +251,8 @@ test('a node that is killed comes back, and nobody is refused meanwhile', async 
   for (let count = 0; count < 12; count++) await send(carl, 'carl@example.com', `number ${count}`)
   await get('c').start()
   await until('shares', even, logs)
+  // It has its share before it is up, and nobody starts it again where what it needs goes meanwhile.
+  await until('an answer', async () => (await shares('c')).length === 3, logs)
   await until('all messages', async () => (await count(carl, 'number')) === 12, logs)
 })
 
