@@ -18,6 +18,7 @@ import type { Challenges } from '#net/tls/challenges.ts'
 import { answerInsert, keptAnswer } from '#store/cluster/answered.ts'
 import type { Leases } from '#store/cluster/leases.ts'
 import { leaseOf, shardOf } from '#store/cluster/shards.ts'
+import type { ClusterState } from '#store/cluster/state.ts'
 import type { NodeState } from '#store/cluster/tables.ts'
 import { LostLease } from '#store/cluster/tenancy.ts'
 import type { Reader } from '#store/engine/reader.ts'
@@ -35,7 +36,6 @@ import { once } from './once.ts'
 import type { NodeCalls, NodeWords, Ran } from './protocol.ts'
 import { type SharedCounters, type Strict, shareCache } from './shared-cache.ts'
 import { SharedPlaces } from './shared-places.ts'
-import type { ClusterState } from './state.ts'
 
 export interface ClusterOf {
   readonly broker: Broker

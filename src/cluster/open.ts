@@ -8,10 +8,10 @@ import { clockCorrection } from '#lib/clock.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import type { Leases } from '#store/cluster/leases.ts'
+import type { ClusterState } from '#store/cluster/state.ts'
 import type { Changes, Watched } from '#store/engine/watched.ts'
 import type { Broker } from './broker.ts'
 import type { Cluster, ClusterOf } from './cluster.ts'
-import type { ClusterState } from './state.ts'
 
 /** One node among others. */
 interface Joined {

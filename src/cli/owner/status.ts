@@ -10,6 +10,7 @@ import type { Config } from '#config'
 import { Fault } from '#lib/fault.ts'
 import { harmlessInJson } from '#lib/journal/harmless.ts'
 import { limits } from '#lib/limits.ts'
+import type { ClusterState } from '#store/cluster/state.ts'
 import { readRun } from '../inspect/run.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
@@ -39,28 +40,12 @@ const status = task({
   },
 })
 
-interface Nodes {
-  readonly node: string
-  readonly connected: boolean
-  readonly nodes: readonly NodeShown[]
-}
-
-interface NodeShown {
-  readonly name: string
-  readonly alive: boolean
-  readonly leaving: boolean
-  readonly shards: number
-  readonly silentMs: number
-  readonly renewedMs: number
-  readonly behind: number
-}
-
 const clusterStatus = task({
   name: 'status',
   description: 'Say which nodes there are, how many shards each has, and how far it is behind',
   example: 'teal cluster status',
   async run(to, _words, _options, say) {
-    const { cluster } = await to.call<{ cluster?: Nodes }>('GET', '/health')
+    const { cluster } = await to.call<{ cluster?: ClusterState }>('GET', '/health')
     if (cluster === undefined) return say({}, 'this service is alone: cluster.node is not set')
     const lines = cluster.nodes.map(({ name, alive, leaving, shards, silentMs, renewedMs, behind }) => {
       const state = leaving ? 'left' : alive ? 'is there' : `was heard of last ${Math.ceil(silentMs / 1000)} s ago`

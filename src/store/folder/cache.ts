@@ -263,7 +263,8 @@ export class Cache implements Counters {
 
   #add(kind: string, id: string, windowMs: number, amount: number): Count {
     const before = this.counted(kind, id)
-    const [used, ttlMs] = [before.used + amount, before.used === 0 ? windowMs : before.ttlMs]
+    // What is given back may be of a window that is over.
+    const [used, ttlMs] = [Math.max(0, before.used + amount), before.used === 0 ? windowMs : before.ttlMs]
     this.#keep(kind, id, used, ttlMs)
     return { used, ttlMs }
   }

@@ -52,6 +52,8 @@ describe('counters', () => {
     shiftClock(120_001)
     expect(cache.counted('fail', 'anna').used).toBe(0)
     expect(cache.count('fail', 'anna', 120_000)).toEqual({ used: 1, ttlMs: 120_000 })
+    // What is given back was counted in a window that is over.
+    expect(cache.count('fail', 'anna', 120_000, -2)).toMatchObject({ used: 0 })
   })
 
   test('every addition of one turn counts', () => {
