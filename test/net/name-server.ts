@@ -21,8 +21,8 @@ export interface NameServer {
   readonly bogus: Set<string>
   /** Answers over UDP are cut off for names under one of these. */
   readonly long: Set<string>
-  /** Bytes that are sent instead of an answer, for names under one of these. */
-  readonly odd: Map<string, (query: Buffer) => Buffer>
+  /** Bytes that are sent instead of an answer, for names under one of these; undefined: the answer is sent. */
+  readonly odd: Map<string, (query: Buffer) => Buffer | undefined>
   /** The address of every name that is not known; '' for none. */
   otherwise: string
   /** Answers every question with a failure. */
@@ -45,7 +45,7 @@ export async function startNameServer(): Promise<NameServer> {
       records: new Map<string, readonly string[]>(),
       asked: [] as string[],
       ...{ silent: new Set<string>(), secure: new Set<string>(), bogus: new Set<string>(), long: new Set<string>() },
-      odd: new Map<string, (query: Buffer) => Buffer>(),
+      odd: new Map<string, (query: Buffer) => Buffer | undefined>(),
       failing: false,
       otherwise: '',
     },
@@ -106,7 +106,8 @@ function answerOf(server: Zone, query: Buffer, whole: boolean): Buffer | undefin
   server.asked.push(`${kind} ${name}`)
   if (under(server.silent, name) !== undefined) return undefined
   const odd = server.odd.get(under(server.odd.keys(), name) ?? '')
-  if (odd !== undefined) return odd(query)
+  const instead = odd?.(query)
+  if (instead !== undefined) return instead
   const bogus = under(server.bogus, name) !== undefined || server.bogus.has(`${kind} ${name}`)
   const fallback = kind === 'A' && server.otherwise !== ''
   const known = fallback || server.texts.has(name) || [...server.records.keys()].some(key => key.endsWith(` ${name}`))

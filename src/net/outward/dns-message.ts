@@ -25,15 +25,18 @@ export interface DnsMessage {
   /** Of an answer; false for a question. */
   readonly answer: boolean
   readonly truncated: boolean
-  /** RCODE: 0 is an answer, 2 a failure, 3 no such name. */
+  /** RCODE: 0 is an answer, 1 a question that was not understood, 2 a failure, 3 no such name, 4 what is not offered. */
   readonly code: number
   /** Whether the resolver proved it. */
   readonly authentic: boolean
+  /** What was asked; empty where a server that did not understand it says no more than that. */
   readonly name: string
   readonly type: number
   readonly records: readonly DnsRecord[]
 }
 
+/** RCODE of a question that was not understood. */
+export const formatError = 1
 const headerBytes = 12
 const internet = 1
 const optType = 41
@@ -41,19 +44,24 @@ const labelBytesMax = 63
 const nameBytesMax = 255
 const pointer = 0xc0
 
-/** A question that wants to hear what was proven (RFC 6840 5.7), with room for long answers (RFC 6891). Undefined: no name. */
-export function encodeQuestion(id: number, name: string, type: RecordType): Buffer | undefined {
+/**
+ * A question that wants to hear what was proven (RFC 6840 5.7). Undefined: no name.
+ *
+ * @param extended with room for long answers (RFC 6891)
+ */
+export function encodeQuestion(id: number, name: string, type: RecordType, extended: boolean): Buffer | undefined {
   const encoded = encodeName(name)
   if (encoded === undefined) return undefined
   const head = Buffer.alloc(headerBytes)
   head.writeUInt16BE(id, 0)
-  // RD, AD; one question, one additional record.
+  // RD, AD; one question, and one additional record.
   head.writeUInt16BE(0x0120, 2)
   head.writeUInt16BE(1, 4)
-  head.writeUInt16BE(1, 10)
+  head.writeUInt16BE(extended ? 1 : 0, 10)
   const tail = Buffer.alloc(4)
   tail.writeUInt16BE(recordTypes[type], 0)
   tail.writeUInt16BE(internet, 2)
+  if (!extended) return Buffer.concat([head, encoded, tail])
   const opt = Buffer.alloc(11)
   opt.writeUInt16BE(optType, 1)
   opt.writeUInt16BE(limits.dns.datagramBytes, 3)
@@ -71,7 +79,13 @@ export function decodeMessage(bytes: Buffer): DnsMessage | undefined {
 
 function decode(bytes: Buffer): DnsMessage | undefined {
   const flags = bytes.readUInt16BE(2)
-  if (bytes.readUInt16BE(4) !== 1) return undefined
+  const head = {
+    ...{ id: bytes.readUInt16BE(0), answer: (flags & 0x8000) !== 0, truncated: (flags & 0x0200) !== 0 },
+    ...{ code: flags & 0x000f, authentic: (flags & 0x0020) !== 0 },
+  }
+  const questions = bytes.readUInt16BE(4)
+  if (questions === 0 && head.code === formatError) return { ...head, name: '', type: 0, records: [] }
+  if (questions !== 1) return undefined
   const question = nameAt(bytes, headerBytes)
   const type = bytes.readUInt16BE(question.end)
   const count = bytes.readUInt16BE(6)
@@ -95,10 +109,7 @@ function decode(bytes: Buffer): DnsMessage | undefined {
     }
     at = start + length
   }
-  return {
-    ...{ id: bytes.readUInt16BE(0), answer: (flags & 0x8000) !== 0, truncated: (flags & 0x0200) !== 0 },
-    ...{ code: flags & 0x000f, authentic: (flags & 0x0020) !== 0, name: question.name, type, records },
-  }
+  return { ...head, name: question.name, type, records }
 }
 
 function encodeName(name: string): Buffer | undefined {

@@ -2,7 +2,7 @@
 //
 // What a resolver says it proved is believed only where nobody stands between: on loopback, or where the operator named the
 // servers for that. Each question has an identifier and a port of its own, a time and a few tries; a long answer is asked
-// for over TCP. "There is none" is an answer, a failure is not: it is thrown, so that nobody takes one for the other.
+// for over TCP, and who does not understand a question of today, or lets it go by, is asked as it was done before (RFC 6891 7). "There is none" is an answer, a failure is not: it is thrown, so that nobody takes one for the other.
 
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns'
@@ -15,6 +15,7 @@ import {
   type DnsRecord,
   decodeMessage,
   encodeQuestion,
+  formatError,
   type RecordType,
   recordTypes,
 } from './dns-message.ts'
@@ -49,6 +50,7 @@ interface Server {
 }
 
 const noSuchName = 3
+const notOffered = 4
 
 export class Names {
   readonly #named: readonly string[]
@@ -78,7 +80,7 @@ export class Names {
     let failure: NamesFailed = new NamesFailed('ETIMEOUT', asked)
     for (let round = 0; round < limits.dns.tries; round++) {
       for (const server of servers.slice(0, limits.dns.serversMax)) {
-        const found = await this.#exchange(server, asked, type)
+        const found = await this.#exchange(server, asked, type, round === 0)
         if (found === undefined) continue
         if (found.code === 0 || found.code === noSuchName) return answerOf(found, asked, type, trusted)
         failure = new NamesFailed('ESERVFAIL', asked)
@@ -89,17 +91,20 @@ export class Names {
   }
 
   /** Undefined where this server did not answer. */
-  async #exchange(server: Server, name: string, type: RecordType): Promise<DnsMessage | undefined> {
+  async #exchange(server: Server, name: string, type: RecordType, extended: boolean): Promise<DnsMessage | undefined> {
     const id = randomBuffer(2).readUInt16BE(0)
-    const question = encodeQuestion(id, name, type)
+    const question = encodeQuestion(id, name, type, extended)
     if (question === undefined) throw new NamesFailed('EBADNAME', name)
     const fits = (bytes: Buffer): DnsMessage | undefined => {
       const found = decodeMessage(bytes)
-      const ours = found?.answer === true && found.id === id && found.name === name && found.type === recordTypes[type]
-      return ours ? found : undefined
+      if (found?.answer !== true || found.id !== id) return undefined
+      const same = found.name === name && found.type === recordTypes[type]
+      return same || (found.code === formatError && found.name === '') ? found : undefined
     }
     const short = await overDatagram(server, question, fits)
-    return short?.truncated === true ? overStream(server, question, fits) : short
+    const found = short?.truncated === true ? await overStream(server, question, fits) : short
+    const refuses = found?.code === formatError || found?.code === notOffered
+    return extended && refuses ? this.#exchange(server, name, type, false) : found
   }
 }
 

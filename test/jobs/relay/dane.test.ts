@@ -208,6 +208,26 @@ describe('answers of name servers', () => {
     expect(records[7]).toMatchObject({ target: 'mx7.long.test' })
   })
 
+  test('come from those, too, who know questions of old alone', async () => {
+    const old: Record<string, (query: Buffer) => Buffer> = {
+      // Bytes 10 and 11 count what stands behind the question: of today there is something.
+      'formerr.old.test': query =>
+        Buffer.from([...query.subarray(0, 2), 0x81, 0x81, 0, 1, 0, 0, 0, 0, 0, 0, ...query.subarray(12, -11)]),
+      'bare.old.test': query => Buffer.from([...query.subarray(0, 2), 0x81, 0x81, 0, 0, 0, 0, 0, 0, 0, 0]),
+      'notimp.old.test': query =>
+        Buffer.from([...query.subarray(0, 2), 0x81, 0x84, 0, 1, 0, 0, 0, 0, 0, 0, ...query.subarray(12, -11)]),
+    }
+    for (const [name, shape] of Object.entries(old)) {
+      dns.records.set(`MX ${name}`, [`10 mx.${name}`])
+      dns.odd.set(name, query => (query[11] === 0 ? undefined : shape(query)))
+    }
+    const found = await Promise.all(Object.keys(old).map(name => ask()(name, 'MX')))
+    expect(found.map(({ records }) => records.map(({ target }) => target))).toEqual(
+      Object.keys(old).map(name => [`mx.${name}`]),
+    )
+    expect(found.map(({ secure }) => secure)).toEqual([true, true, true])
+  })
+
   test('for another question, in circles or cut off are none', { timeout: 60_000 }, async () => {
     const shapes: Record<string, (query: Buffer) => Buffer> = {
       'id.odd.test': query =>
@@ -226,7 +246,12 @@ describe('answers of name servers', () => {
       'short.odd.test': () => Buffer.alloc(3),
     }
     for (const [name, shape] of Object.entries(shapes)) dns.odd.set(name, shape)
+    // On the way somebody lets go by what is newer than he.
+    dns.odd.set('dropped.old.test', query => (query[11] === 0 ? undefined : Buffer.alloc(0)))
+    dns.records.set('A dropped.old.test', ['127.0.0.1'])
+    const late = ask()('dropped.old.test', 'A')
     const found = await Promise.allSettled(Object.keys(shapes).map(name => ask()(name, 'A')))
+    expect((await late).records).toHaveLength(1)
     expect(found.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected'])
   })
 
