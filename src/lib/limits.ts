@@ -1689,6 +1689,8 @@ export const limits = {
     /** After a failure it is tried again, until what it tells is so old. */
     retryMs: hour,
     keepMs: 3 * day,
+    /** How long after the day the others wait for one of whom nobody can say whether he agrees to be told. */
+    agreementMs: 12 * hour,
     /** Rows counted for the metrics. */
     countMax: 100_000,
   },

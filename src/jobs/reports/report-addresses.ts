@@ -1,7 +1,8 @@
 // Where a domain wants to be told (`rua`): of TLS in `_smtp._tls` (RFC 8460 3), of DMARC in `_dmarc` (RFC 7489 6.3).
 //
-// A domain that names somebody else's address for DMARC must be allowed to by whom it names (RFC 7489 7.1), or strangers could have
-// this service write to anybody. That nobody could be asked is thrown: it is tried again later.
+// A domain that names somebody else's address for DMARC must be allowed to by whom it names (RFC 7489 7.1), who may name another one of
+// his; or strangers could have this service write to anybody. That nobody could say what a domain wants is thrown; of others whom it names it is told, since
+// one whose name server is gone must not keep the rest from hearing anything.
 
 import { limits } from '#lib/limits.ts'
 import { isAddress, splitAddress } from '#mail/address/address.ts'
@@ -10,9 +11,16 @@ import type { ResolveTxt } from '#net/tls/mta-sts.ts'
 import type { ReportKind } from '#store/sending/report.ts'
 
 export interface ReportAddresses {
-  readonly mail: readonly { readonly address: string; readonly bytesMax: number }[]
+  readonly mail: readonly MailAddress[]
   /** URLs of https, for reports about TLS. */
   readonly https: readonly string[]
+  /** Of some whom it names nobody could say whether they agree. */
+  readonly doubtful: boolean
+}
+
+interface MailAddress {
+  readonly address: string
+  readonly bytesMax: number
 }
 
 const units: Readonly<Record<string, number>> = { '': 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 }
@@ -22,19 +30,27 @@ export async function reportAddresses(kind: ReportKind, domain: string, resolve:
   const tls = kind === 'tls'
   const records = await textsOf(`${tls ? '_smtp._tls' : '_dmarc'}.${domain}`, resolve)
   const ours = records.filter(record => (tls ? /^v=TLSRPTv1\s*;/ : /^v=DMARC1\s*(?:;|$)/).test(record))
-  const rua = ours.length === 1 ? /;\s*rua\s*=\s*([^;]+)/i.exec(ours[0] ?? '')?.[1] : undefined
-  const mail: { address: string; bytesMax: number }[] = []
+  const rua = ours.length === 1 ? ruaOf(ours[0]) : undefined
+  const mail: MailAddress[] = []
   const https: string[] = []
-  for (const text of (rua ?? '').split(',').slice(0, limits.report.addressesMax)) {
-    const uri = text.trim()
+  let doubtful = false
+  for (const uri of urisIn(rua)) {
     if (tls && /^https:\/\//i.test(uri) && URL.canParse(uri)) https.push(uri)
     const found = mailOf(uri)
-    if (found !== undefined && (tls || (await allows(domain, found.address, resolve)))) mail.push(found)
+    if (found === undefined) continue
+    const agreed = tls ? [found] : await agreedBy(domain, found, resolve).catch(() => undefined)
+    doubtful ||= agreed === undefined
+    mail.push(...(agreed ?? []).filter(({ address }) => !mail.some(one => one.address === address)))
   }
-  return { mail, https }
+  return { mail: mail.slice(0, limits.report.addressesMax), https, doubtful }
 }
 
-function mailOf(uri: string): { address: string; bytesMax: number } | undefined {
+function urisIn(rua: string | undefined): string[] {
+  const texts = (rua ?? '').split(',').slice(0, limits.report.addressesMax)
+  return texts.map(text => text.trim())
+}
+
+function mailOf(uri: string): MailAddress | undefined {
   const [, encoded = '', count, unit = ''] = /^mailto:([^?!]+)(?:!(\d{1,12})([kmgt]?))?(?:\?.*)?$/i.exec(uri) ?? []
   const address = decoded(encoded)
   if (!isAddress(address)) return undefined
@@ -50,12 +66,22 @@ function decoded(text: string): string {
   }
 }
 
-/** Whether reports of a domain may go to an address of another one. */
-async function allows(domain: string, address: string, resolve: ResolveTxt): Promise<boolean> {
-  const other = splitAddress(address).domain.toLowerCase()
-  if (isAligned(domain, other)) return true
+/** Where reports of a domain may go of what it names: none where that is another domain's and it does not agree. */
+async function agreedBy(domain: string, named: MailAddress, resolve: ResolveTxt): Promise<readonly MailAddress[]> {
+  const hostOf = ({ address }: MailAddress) => splitAddress(address).domain.toLowerCase()
+  const other = hostOf(named)
+  if (isAligned(domain, other)) return [named]
   const records = await textsOf(`${domain}._report._dmarc.${other}`, resolve)
-  return records.some(record => /^v=DMARC1\s*(?:;|$)/.test(record))
+  const agreement = records.find(record => /^v=DMARC1\s*(?:;|$)/.test(record))
+  if (agreement === undefined) return []
+  // Who agrees may say where; nobody but himself is named like that.
+  const instead = urisIn(ruaOf(agreement)).flatMap(uri => mailOf(uri) ?? [])
+  const own = instead.filter(one => hostOf(one) === other)
+  return own.length > 0 ? own : [named]
+}
+
+function ruaOf(record = ''): string | undefined {
+  return /;\s*rua\s*=\s*([^;]+)/i.exec(record)?.[1]
 }
 
 async function textsOf(name: string, resolve: ResolveTxt): Promise<string[]> {

@@ -134,7 +134,9 @@ export class Reports {
   async #tell(subject: ReportSubject, signal: AbortSignal): Promise<'sent' | 'unwanted' | 'unsigned'> {
     const { kind, domain } = subject
     const { read, resolveTxt, signs } = this.#options
-    const { mail, https } = await reportAddresses(kind, domain, resolveTxt)
+    const { mail, https, doubtful } = await reportAddresses(kind, domain, resolveTxt)
+    const waits = now() < subject.day + limits.time.day + limits.report.agreementMs
+    if (doubtful && (waits || mail.length === 0)) throw new Error('it is not known who agrees to be told')
     if (mail.length + https.length === 0) {
       await this.#forget(subject)
       return 'unwanted'
