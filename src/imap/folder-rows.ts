@@ -20,6 +20,7 @@ import {
   type Listed,
   listRows,
   listSome,
+  sizeBetween,
   type UidSlice,
   wentAfter,
 } from '#store/mailboxes/listing.ts'
@@ -80,6 +81,10 @@ export class FolderRows implements FolderReads {
 
   deletedUids(from: number, to: number) {
     return deletedUids(this.#read, this.#num, from, to)
+  }
+
+  sizeBetween(from: number, to: number) {
+    return sizeBetween(this.#read, this.#num, from, to)
   }
 
   deleted() {

@@ -137,6 +137,8 @@ export interface FolderReads {
   /** Flags of all of them as they are now, for who goes through the folder; it may change whenever its reader waits. */
   flags(slices: Slices): Promise<FlagIndex>
   deletedUids(from: number, to: number): Promise<number[]>
+  /** Bytes of the messages from one uid to another. */
+  sizeBetween(from: number, to: number): Promise<number>
   deleted(): Promise<{ count: number; size: number }>
   rows(listed: Listed, slice: UidSlice, after: number): Promise<ListedRow[]>
   /** The first of them, no more than some memory holds, and what is left. */

@@ -98,10 +98,29 @@ test('COPY that does not fit leaves nothing behind', async () => {
     status: 'NO',
     text: expect.stringMatching(/^\[OVERQUOTA\]/),
   })
-  expect(await total(client, 'Few')).toBe(0)
+  // Refused before a copy was made.
+  expect(await client.ok('STATUS Few (MESSAGES UIDNEXT)')).toEqual(['* STATUS "Few" (MESSAGES 0 UIDNEXT 1)'])
   expect(await used()).toBe(before)
   await service.call('PUT', `/users/${user}`, { quota: 0 })
   client.close()
+})
+
+test('COPY that does not fit any more when it is on its way leaves nothing behind', async () => {
+  const client = await login('Many')
+  const used = async () => (await service.call('GET', `/users/${user}`)).body.limits.quota.used as number
+  const before = await used()
+  // Somebody else takes the room as soon as the first of them are there.
+  const other = await login('Few')
+  other.send('w IDLE\r\n')
+  await other.line()
+  const copied = client.ask('COPY 1:* Few')
+  while (!(await other.line()).endsWith(' EXISTS'));
+  await service.call('PUT', `/users/${user}`, { quota: before })
+  expect(await copied).toMatchObject({ status: 'NO', text: expect.stringMatching(/^\[OVERQUOTA\]/) })
+  expect(await total(client, 'Few')).toBe(0)
+  expect(await used()).toBe(before)
+  await service.call('PUT', `/users/${user}`, { quota: 0 })
+  for (const each of [client, other]) each.close()
 })
 
 test('MOVE tells the new uids before the messages are gone, unit by unit', async () => {

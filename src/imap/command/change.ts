@@ -9,7 +9,7 @@ import { changeKeywords, type Flags, parseFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { command, inMailbox, nothing } from '../command.ts'
 import type { Transferred, UidRanges } from '../mail-store.ts'
-import { markedUnits, unitsOf } from '../selected/units.ts'
+import { markedUnits, requireSpaceFor, unitsOf } from '../selected/units.ts'
 import type { Places, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
 import { type Decoder, malformed, type NumberSet } from '../wire/decoder.ts'
@@ -65,7 +65,10 @@ const copy = command({
     const places = await session.resolve(set, byUid)
     const target = await session.target(path)
     if (places.length === 0) return undefined
-    const done = await copyUnits(session, view, target.id, unitsOf(view, places))
+    const units = unitsOf(view, places)
+    // One is refused as a whole; of several the first ones would be made for nothing.
+    if (units.length > 1) await requireSpaceFor(session, view, places)
+    const done = await copyUnits(session, view, target.id, units)
     const code = copyUid(done)
     return code === undefined ? undefined : { code }
   },

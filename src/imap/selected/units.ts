@@ -2,6 +2,7 @@
 // its answers go out, and others have their turn in between. A set of places becomes ranges of uids the client knows, at the
 // start, so a message that arrived unseen is never touched by `1:*`, and places may shift meanwhile.
 
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { toRanges } from '#mail/numbers.ts'
 import type { UidRanges } from '../mail-store.ts'
@@ -42,5 +43,16 @@ export async function markedUnits({ pace }: Session, view: View, places: Places)
   return units
 }
 
-/** Messages whose flags are looked at in one go. */
+/** Copies of the messages at these places fit into the account: encrypted ones are no smaller. @throws Fault OverQuotaError */
+export async function requireSpaceFor({ mail, pace }: Session, view: View, places: Places): Promise<void> {
+  const { storage, allowed } = await mail.usage()
+  let left = allowed - storage
+  for (const ranges of unitsOf(view, places, lookLength)) {
+    for (const [from, to] of ranges) left -= await view.rows.sizeBetween(from, to)
+    if (left < 0) throw new Fault('OverQuotaError')
+    if (pace.spent) await pace.turn()
+  }
+}
+
+/** Messages whose flags or sizes are looked at in one go. */
 const lookLength = 5000

@@ -150,6 +150,13 @@ export async function deletedUids(read: Reader, mailbox: number, from: number, t
   ).map(row => row[0])
 }
 
+/** Bytes of the messages from one uid to another. */
+export async function sizeBetween(read: Reader, mailbox: number, from: number, to: number): Promise<number> {
+  const sum = 'SELECT coalesce(sum(size), 0) AS size FROM message'
+  const row = await read.one<{ size: number }>(`${sum} WHERE mailbox = ? AND uid BETWEEN ? AND ?`, mailbox, from, to)
+  return row?.size ?? 0
+}
+
 /** How many messages are marked `\Deleted`, and their bytes. */
 export async function deletedIn(read: Reader, mailbox: number): Promise<{ count: number; size: number }> {
   const sum = 'SELECT count(*) AS count, coalesce(sum(size), 0) AS size FROM message'
