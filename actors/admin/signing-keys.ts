@@ -24,6 +24,7 @@ import {
   signingKeyPut,
 } from '#store/domains/signing-key.ts'
 import type { Reader } from '#store/engine/reader.ts'
+import { type ClockBack, clockNow, signingKeyClockBack, signingKeysAhead } from '#store/upkeep/clock-back.ts'
 import type { DirectoryHandle } from '../kernel/system.ts'
 import type { DirectoryCommand } from './directory.ts'
 
@@ -84,6 +85,12 @@ export class SigningKeys {
     await this.#directory.run(settleKey, { id: row.id, found, at }, signal)
   }
 
+  /** What waits does so as long as it would have, where the clock was ahead and is put right. */
+  async clockBack(): Promise<void> {
+    const clock = clockNow()
+    if (await signingKeysAhead(this.read, clock)) await this.#directory.run(clockBack, clock)
+  }
+
   /** Asks DNS for all keys of a domain that may sign. */
   async checkAll(name: string, at: number, signal?: AbortSignal): Promise<SigningKeyRow[]> {
     const domain = domainToUnicode(name)
@@ -129,6 +136,13 @@ export const forgetKey: DirectoryCommand<{ id: string }, void> = {
   name: 'signing.forget',
   run(turn, { id }) {
     turn.write(signingKeyDelete, { id })
+  },
+}
+
+export const clockBack: DirectoryCommand<ClockBack, void> = {
+  name: 'signing.clock',
+  run(turn, clock) {
+    turn.write(signingKeyClockBack, clock)
   },
 }
 

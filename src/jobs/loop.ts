@@ -5,7 +5,7 @@
 // kick during a claim means another claim after it, never two at once. Closing takes nothing new, waits for what is in
 // flight and cuts it off when that takes too long. A crash costs an item one more try, since its attempt is on disk.
 
-import { after, now, onAdvance, sleep, type Timer } from '#lib/clock.ts'
+import { after, elapsed, now, onAdvance, sleep, type Timer } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
@@ -24,6 +24,14 @@ export interface Work<Item> {
    * it: nothing that was begun here goes on, and what is remembered of rows may be untrue.
    */
   begin?(under: Term): Promise<void>
+  /**
+   * The machine's clock was put back: what waits for a while goes on waiting for as long as it would have, and not until a
+   * moment of the clock that was ahead. What waits for a moment that somebody chose keeps it. Called before `begin` as well,
+   * since rows may be of a process whose clock was ahead (store/upkeep/clock-back.ts).
+   *
+   * @param ms by how much, for what is remembered; 0 before `begin`
+   */
+  clockBack?(ms: number, under: Term): Promise<void> | void
   /**
    * Takes at most `room` items that are due at `at` (milliseconds since 1970); their attempt and their next time are on
    * disk when this resolves. No items: nothing is due. It is not called again before it has settled.
@@ -68,6 +76,8 @@ export class Loop<Item> {
   #failing = false
   /** Under which it has begun. */
   #begun: { readonly under: Term } | undefined
+  /** How far the wall clock is ahead of the time that goes by. */
+  #ahead = now() - elapsed()
   #timer: Timer | undefined
   #idle: (() => void)[] = []
   readonly #deaf = onAdvance(() => this.kick())
@@ -130,8 +140,19 @@ export class Loop<Item> {
   async #begin(under: Term): Promise<void> {
     if (this.#begun !== undefined && this.#begun.under === under) return
     if (this.#begun !== undefined) await this.#cutOff(() => this.#landed())
+    await this.#work.clockBack?.(0, under)
     await this.#work.begin?.(under)
     this.#begun = { under }
+  }
+
+  /** A clock that goes a little slower than the time that goes by was not put back. */
+  async #followClock(under: Term): Promise<void> {
+    const ahead = now() - elapsed()
+    const back = this.#ahead - ahead
+    if (back <= 0) this.#ahead = ahead
+    if (back <= limits.loop.clockMs) return
+    await this.#work.clockBack?.(back, under)
+    this.#ahead = ahead
   }
 
   async #turn(): Promise<void> {
@@ -144,6 +165,7 @@ export class Loop<Item> {
         if (isElsewhere(duty)) break
         const under = duty?.term
         await this.#begin(under)
+        await this.#followClock(under)
         if (this.#closing) break
         const room = this.#room()
         if (room <= 0) break

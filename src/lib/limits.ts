@@ -1122,6 +1122,8 @@ export const limits = {
   loop: {
     /** A loop looks at the clock at least this often, so that a changed wall clock is noticed. */
     pollMs: 5 * second,
+    /** A clock that was ahead by less was not: nodes and corrections differ by as much. */
+    clockMs: 1 * minute,
     /** Wait after storage refused a claim. */
     retryMs: 1 * second,
     /** How long a stopping service waits for what is in flight before it cuts it off. */

@@ -7,7 +7,9 @@ export function memoize<T>(read: () => T, ms: number): () => T {
   let value: T | undefined
   let until = 0
   return () => {
-    if (value !== undefined && now() < until) return value
+    const left = until - now()
+    // More than that is left where the clock was put back.
+    if (value !== undefined && left > 0 && left <= ms) return value
     until = now() + ms
     value = read()
     // What failed is tried again by the next who asks.

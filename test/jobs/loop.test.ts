@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { expect, test } from 'vitest'
 import { Loop, persist, type Work } from '#jobs/loop.ts'
-import { now, sleep } from '#lib/clock.ts'
+import { now, shiftClock, sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { makeLog } from '#lib/log.ts'
 import { until } from './outbox.ts'
@@ -182,4 +182,29 @@ test('items that take long give their places to others, so many of them', async 
   await until('the quick one', () => passed)
   free()
   await next.close()
+})
+
+test('a clock that is put back is told before anything is claimed, once, and by how much', async () => {
+  const told: number[] = []
+  const work = { ...workOn([], async () => {}), clockBack: (ms: number) => void told.push(Math.round(ms / 1000)) }
+  const turn = async (loop: Loop<Job>) => {
+    const before = work.claims.length
+    loop.kick()
+    await until('a claim', () => work.claims.length > before)
+  }
+  shiftClock(7_200_000)
+  const loop = new Loop(work, { inFlightMax: 1, log })
+  try {
+    await turn(loop)
+    shiftClock(7_180_000)
+    await turn(loop)
+    expect(told).toEqual([0])
+    shiftClock(0)
+    await turn(loop)
+    await turn(loop)
+    expect(told).toEqual([0, 7200])
+  } finally {
+    shiftClock(0)
+    await loop.close()
+  }
 })

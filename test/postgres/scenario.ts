@@ -252,6 +252,7 @@ export const scenario: readonly (readonly WrittenUnit[])[] = [
     one(['outbound.retry', { message: 904, at: 77 }]),
     one(['outbound.hold', { message: 905 }]),
     one(['outbound.lanes', [{ message: 905, seq: 1, destination: 'smtp://relay.test' }]]),
+    one(['outbound.clock', { at: 60, after: 70 }], ['signing_key.clock', { at: 5, after: 6 }]),
     one(['outbound.recover', { due: 2000 }]),
   ],
   [one(domain('bücher.kühl.example'), ['outbound.domains', null]), one(['sending_pause.end', { user: 'u1', at: 9 }])],
@@ -388,6 +389,7 @@ export const scenario: readonly (readonly WrittenUnit[])[] = [
         ],
       },
     ]),
+    one(['delivery.clock', { at: 2, after: 3 }]),
     one([
       'delivery.settle',
       {
@@ -484,6 +486,7 @@ export const scenario: readonly (readonly WrittenUnit[])[] = [
     one(of('task.insert', 'task', 3, { id: 't3', user: 'u9' }), of('task.insert', 'task', 4, { id: 't4', user: 'u9' })),
     one(['task.settle', { id: 't3', state: 'done', due: 5, attempts: 1, result: '{}', input: null, at: 8 }]),
     one(['task.trim', { user: 'u9', kept: 2 }], ['task.trim', { user: 'u9', kept: 1 }]),
+    one(['task.clock', { at: 2, after: 2 }]),
     one(['task.release', { at: 3 }], ['task.delay', { id: 't1', due: 3, at: 4 }]),
     one(['task.sweep', { before: 9, count: 1 }]),
   ],

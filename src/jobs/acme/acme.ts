@@ -80,6 +80,10 @@ export class Acme {
         name: 'acme',
         claim: (room, at) => this.#claim(room, at),
         run: (item, signal) => this.#run(item, signal),
+        clockBack: ms => {
+          this.#restUntil -= ms
+          this.#due = 0
+        },
         next: () => this.#next(),
       },
       {
@@ -113,7 +117,7 @@ export class Acme {
     for (const row of await this.#rows()) {
       if (items.length === room) break
       if (this.#working.has(row.certificate)) continue
-      const planned = row.due !== null && row.planned === row.expires
+      const planned = row.due !== null && row.planned === row.expires && row.due <= latest(row, at)
       const due = planned ? (row.due ?? at) : this.#firstDue(row, at)
       const attempts = planned ? (row.attempts ?? 0) : 0
       if (due <= at) {
@@ -249,6 +253,13 @@ export class Acme {
       ]),
     )
   }
+}
+
+/** What is due later than this was planned while the clock was ahead. */
+function latest({ attempts, expires }: AcmeRow, at: number): number {
+  const { retriesMs, retryAfterMsMax, renewMsMin } = limits.acme
+  if (attempts !== null && attempts > 0) return at + Math.max(2 * Math.max(...retriesMs), retryAfterMsMax)
+  return Math.max(expires ?? 0, at + renewMsMin)
 }
 
 /** After these an order is of no use any more. */

@@ -163,6 +163,11 @@ export class Destinations {
     return moments.length === 0 ? null : Math.min(...moments)
   }
 
+  /** Rests go on as long as they would have, now that the clock was put back by `ms`. */
+  clockBack(ms: number): void {
+    for (const destination of this.#destinations.values()) destination.restUntil -= ms
+  }
+
   /** A transaction of the destination is over. */
   release(name: string): void {
     const destination = this.#destinations.get(name)

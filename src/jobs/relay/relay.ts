@@ -32,7 +32,8 @@ import type { Settings } from '#store/folder/settings.ts'
 import { hasOldTraces, traceSweep } from '#store/rules/trace.ts'
 import { type Outbound, outboundRecover, outboundSweep, queueId, type Target } from '#store/sending/outbound.ts'
 import { hasOldOutbound } from '#store/sending/outbound-figures.ts'
-import { Loop } from '../loop.ts'
+import { clockNow, outboundClockBack } from '#store/upkeep/clock-back.ts'
+import { Loop, type Term } from '../loop.ts'
 import { sweepReturned } from '../returned/outcome.ts'
 import { markOf } from '../returned/return-path.ts'
 import { byFault, byObstacle, cameOf, failed, type Recipient, traceAttempts, unreached } from './attempt.ts'
@@ -149,6 +150,7 @@ class Sender implements Relay {
     this.#loop = new Loop<RelayItem>(
       {
         name: 'relay',
+        clockBack: (ms, under) => this.#clockBack(ms, under),
         // What a process or a node that is gone had begun.
         begin: under => writer.write(outboundRecover, { due: now() }, under),
         claim: (room, at, under) => this.#destinations.claim(room, at, under),
@@ -173,6 +175,11 @@ class Sender implements Relay {
     this.#sessions.close()
     await this.#agent?.destroy()
     await this.#policies.close()
+  }
+
+  async #clockBack(ms: number, under: Term): Promise<void> {
+    await this.#options.writer.write(outboundClockBack, clockNow(), under)
+    this.#destinations.clockBack(ms)
   }
 
   /** What came of it; nothing where the end of the service cut it off. */

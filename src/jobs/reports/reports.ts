@@ -80,6 +80,9 @@ export class Reports {
           return taken
         },
         run: (item, signal) => this.#run(item, signal),
+        clockBack: ms => {
+          for (const [key, until] of this.#later) this.#later.set(key, until - ms)
+        },
         next: async () => {
           const at = now()
           const due = (await this.#waiting(at)).map(one => this.#dueOf(one))

@@ -4,7 +4,7 @@
 // that failed is told and tried again after a while; the service goes on.
 
 import { threadFile } from '#lib/build-info.ts'
-import { every, now, type Timer } from '#lib/clock.ts'
+import { elapsed, every, now, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
@@ -65,7 +65,7 @@ export class Backups {
 
   /** Takes one where it is due. */
   look(): void {
-    if (this.#closed || now() < this.#restUntil) return
+    if (this.#closed || elapsed() < this.#restUntil) return
     if (this.#running !== undefined) {
       this.#again = true
       return
@@ -104,7 +104,7 @@ export class Backups {
       log.info(taken, 'took a backup')
     } catch (error) {
       if (this.#closed) return
-      this.#restUntil = now() + limits.backup.restMs
+      this.#restUntil = elapsed() + limits.backup.restMs
       this.#failed = { at: now(), reason: error instanceof Error ? error.message : String(error) }
       log.error({ error, folder }, 'no backup could be taken')
     } finally {

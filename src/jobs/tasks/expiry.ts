@@ -53,6 +53,9 @@ export function startExpiry({ system, log, metrics, duty }: ExpiryOptions): Loop
           if (!signal.aborted) throw error
         }
       },
+      clockBack: ms => {
+        due -= ms
+      },
       next: () => due,
     },
     { inFlightMax: 1, log, metrics, duty },

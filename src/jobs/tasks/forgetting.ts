@@ -57,6 +57,9 @@ export function forgettingLoop({ system, writer, log, metrics }: ForgettingOptio
           }
         }
       },
+      clockBack: ms => {
+        due -= ms
+      },
       next: () => (after === 0 && waiting.length === 0 ? due : now()),
     },
     { inFlightMax: 1, log, metrics, duty: writer.duty },

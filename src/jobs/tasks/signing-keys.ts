@@ -47,6 +47,10 @@ export function signingLoop(keys: SigningKeys, log: Log, metrics: LoopMetrics, d
         return [...checks, ...made]
       },
       run: (job, signal) => job(signal),
+      clockBack: ms => {
+        look -= ms
+        return keys.clockBack()
+      },
       next: async () => Math.max(now() + 1000, Math.min(look, (await nextSigningKeyDue(read)) ?? look)),
     },
     { inFlightMax: limits.dkim.inFlightMax, log, metrics, duty },

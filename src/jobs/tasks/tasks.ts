@@ -31,6 +31,7 @@ import {
 } from '#store/accounts/task.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { type Operation, operation } from '#store/engine/write.ts'
+import { clockNow, taskClockBack } from '#store/upkeep/clock-back.ts'
 import { Loop, type LoopMetrics, persist, type Term } from '../loop.ts'
 
 export type TaskResult = Readonly<Record<string, unknown>>
@@ -87,6 +88,7 @@ export class Tasks {
     this.#loop = new Loop<Task>(
       {
         name: 'tasks',
+        clockBack: (_ms, under) => writer.write(taskClockBack, clockNow(), under),
         // What was being worked on when a process or a node ended is due at once: nobody else can be at it.
         begin: under => writer.write(taskRelease, { at: now() }, under),
         claim: (room, at, under) => this.#claim(room, at, under),

@@ -26,6 +26,7 @@ import {
   triedDeliveries,
 } from '#store/events/deliveries.ts'
 import type { Subscription } from '#store/events/subscriptions.ts'
+import { clockNow, deliveryClockBack } from '#store/upkeep/clock-back.ts'
 import { Loop, persist, type Term } from '../loop.ts'
 import type { Caller, Outcome, Post } from './call.ts'
 import { Outbox, type Pending, type Run } from './outbox.ts'
@@ -66,6 +67,7 @@ export class Deliveries {
     this.#loop = new Loop<Run>(
       {
         name: 'deliveries',
+        clockBack: (ms, under) => this.#clockBack(ms, under),
         begin: under => this.#begin(under),
         claim: (_room, at) => this.#claim(at),
         run: (run, signal) => this.#run(run, signal),
@@ -133,6 +135,11 @@ export class Deliveries {
     for (const outbox of this.#outboxes.values()) {
       outbox.add(await triedDeliveries(this.#options.read, outbox.num, limits.webhook.aheadMax), false)
     }
+  }
+
+  async #clockBack(ms: number, under: Term): Promise<void> {
+    await this.#options.writer.write(deliveryClockBack, clockNow(), under)
+    for (const outbox of this.#outboxes.values()) outbox.clockBack(ms)
   }
 
   /** What was found out before is written, under the turn in which it was; a stop has no time for a database that is away. */

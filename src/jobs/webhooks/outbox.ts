@@ -130,6 +130,16 @@ export class Outbox {
     for (const { waiting } of this.#subjects.values()) for (const pending of waiting) pending.due = 0
   }
 
+  /** What waits does so as long as it would have, now that the clock was put back by `ms`. */
+  clockBack(ms: number): void {
+    this.#opensAt -= ms
+    if (this.failingSince !== null) this.failingSince -= ms
+    for (const pending of this.#known.values()) {
+      pending.due = Math.max(0, pending.due - ms)
+      if (pending.since !== null) pending.since -= ms
+    }
+  }
+
   /** Starts nothing any more, and forgets what it has not tried. */
   pause(): void {
     this.paused = true

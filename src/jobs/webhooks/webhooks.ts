@@ -112,6 +112,9 @@ function sweepLoop({ read, writer, handle, log, metrics }: WebhooksOptions): Swe
         const operations: Operation[] = [operation(deliveryDelete, { rows })]
         await writer.submit({ operations, bytes: rows.length * 32, background: true })
       },
+      clockBack: ms => {
+        due -= ms
+      },
       next: () => due,
     },
     { inFlightMax: 1, log, metrics, duty: writer.duty },

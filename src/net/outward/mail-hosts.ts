@@ -4,7 +4,7 @@
 // not. Addresses of the hosts are looked up and checked by whoever connects (outward.ts).
 
 import { isIP } from 'node:net'
-import { now } from '#lib/clock.ts'
+import { elapsed } from '#lib/clock.ts'
 import { jitter } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Ask } from './names.ts'
@@ -67,7 +67,7 @@ export class MailHosts {
       return { hosts: [literal], secure: false }
     }
     const known = this.#known.get(domain)
-    const found = known !== undefined && known.until > now() ? known.found : await this.#look(domain)
+    const found = known !== undefined && known.until > elapsed() ? known.found : await this.#look(domain)
     if (found instanceof NoMailHost) throw found
     return found
   }
@@ -77,7 +77,7 @@ export class MailHosts {
     const hosts = hostsOf(domain, records, { exists, leads }, this.#own)
     const found = hosts instanceof NoMailHost ? hosts : { hosts, secure }
     this.#known.delete(domain)
-    this.#known.set(domain, { found, until: now() + limits.outbound.routeMs })
+    this.#known.set(domain, { found, until: elapsed() + limits.outbound.routeMs })
     const [oldest] = this.#known.keys()
     if (this.#known.size > limits.outbound.routesMax && oldest !== undefined) this.#known.delete(oldest)
     return found

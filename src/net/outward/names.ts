@@ -7,7 +7,7 @@
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns'
 import { connect, isIPv6 } from 'node:net'
-import { after, now } from '#lib/clock.ts'
+import { after, elapsed } from '#lib/clock.ts'
 import { randomBuffer } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import {
@@ -63,7 +63,7 @@ export class Names {
 
   /** Who is asked, and whether what they call proven may be believed. */
   #asked() {
-    const at = now()
+    const at = elapsed()
     if (this.#known !== undefined && this.#known.until > at) return this.#known
     const named = this.#named.length > 0
     const found = (named ? this.#named : new Resolver().getServers()).map(serverOf)

@@ -210,6 +210,20 @@ describe('renewal', () => {
     expect(server.accounts.size).toBe(1)
   })
 
+  test('is planned anew where it was tried while the clock was ahead', async () => {
+    await start()
+    await inUse()
+    const planned = (await row())?.due ?? 0
+    server.refuse = name => (name === 'newOrder' ? { status: 429, type: 'rateLimited' } : undefined)
+    pass(400 * day)
+    expect((await failed(1)).due).toBeGreaterThan(planned + 300 * day)
+    await teal.close()
+    pass(-400 * day)
+    await start()
+    await expect.poll(async () => (await row())?.due, patience).toBeLessThan(planned + 10 * day)
+    expect(await row()).toMatchObject({ attempts: 0, failure: null })
+  })
+
   test('of a short-lived certificate leaves a third of its life, and is never at once', async () => {
     server.validDays = 5
     await start()

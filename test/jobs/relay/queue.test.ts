@@ -1,6 +1,8 @@
 // The outbound queue as those see it who run the service: everything in it, why it waits, and what can be done about it.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { now, shiftClock } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
 import { deliver, openLmtp } from '../../dialogue.ts'
 import { type Body, useTeal } from '../../running.ts'
 import { type Sink, startSink } from '../mail-sink.ts'
@@ -21,7 +23,10 @@ beforeAll(async () => {
   const form = { address: 'desk@example.com', targets: ['stuck.desk@far.test'] }
   expect((await service.call('POST', '/addresses/forwarded', form)).status).toBe(200)
 })
-afterAll(() => sink.close())
+afterAll(() => {
+  shiftClock(0)
+  return sink.close()
+})
 
 async function submit(...to: string[]): Promise<string> {
   const form = { to: to.map(address => ({ address })), subject: 'x', text: 'y' }
@@ -146,4 +151,21 @@ test('users see and touch nothing of it', async () => {
     })
   }
   expect((await service.call('GET', `/users/me/outbound/${id}`, undefined, token)).status).toBe(200)
+})
+
+test('what was queued or put off while the clock was ahead waits no longer than it would have', async () => {
+  const hour = 3_600_000
+  shiftClock(400 * limits.time.day)
+  const id = await submit('stuck.ahead@clock.test')
+  const later = new Date(now() + hour).toISOString()
+  const form = { to: [{ address: 'stuck.later@clock.test' }], subject: 'x', text: 'y', sendTime: later }
+  const chosen = (await service.call('POST', `/users/${anna}/submit`, form)).body.message.queueId
+  const target = async (of: string) => (await one(of)).body.targets[0]
+  await expect.poll(async () => (await target(id)).attempts, { timeout: 10_000 }).toBe(1)
+  shiftClock(0)
+  // Whoever queues something has the queue looked at.
+  await submit('fine@clock.test')
+  await expect.poll(async () => Date.parse((await target(id)).nextAttempt)).toBeLessThan(now() + 2 * hour)
+  expect(Date.parse((await one(id)).body.created)).toBeLessThanOrEqual(now())
+  expect((await target(chosen)).nextAttempt).toBe(later)
 })

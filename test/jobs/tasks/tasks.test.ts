@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadConfig } from '#config'
 import { type Core, openCore } from '#core'
 import { type TaskHandler, Tasks } from '#jobs/tasks/tasks.ts'
-import { shiftClock, sleep } from '#lib/clock.ts'
+import { now, shiftClock, sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -97,6 +97,22 @@ test('a refusal that cannot pass ends a task, an error is tried again', async ()
   }
   expect(await until(broken.id, 'done')).toMatchObject({ attempts: 3, result: { failures: 3 } })
   shiftClock(0)
+})
+
+test('what was asked for or failed while the clock was ahead waits no longer than it would have', async () => {
+  const day = 24 * 3_600_000
+  shiftClock(day)
+  failures = 0
+  const broken = await tasks.add({ kind: 'test.broken', user: null, input: { ahead: true } })
+  const chosen = await tasks.add({ kind: 'test.work', user: 'u9', input: { name: 'z' }, due: now() + day })
+  await expect.poll(async () => (await tasks.find(broken.id))?.result).toMatchObject({ code: 'InternalError' })
+  const asked = (await tasks.find(chosen.id))?.due
+  shiftClock(0)
+  tasks.kick()
+  await expect.poll(async () => (await tasks.find(broken.id))?.due).toBeLessThan(now() + day / 2)
+  expect((await tasks.find(chosen.id))?.due).toBe(asked)
+  expect(await tasks.cancel(broken.id)).toBe(true)
+  expect(await tasks.cancel(chosen.id)).toBe(true)
 })
 
 test('a task may be put off, and is done when its time has come', async () => {

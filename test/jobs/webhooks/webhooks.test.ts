@@ -533,6 +533,19 @@ describe('a stop in the middle', () => {
     remove()
   })
 
+  test('goes on soon with what waits since the clock was ahead', async () => {
+    hook.behave((_call, response) => response.writeHead(500).end())
+    pass(400 * 24 * 3_600_000)
+    await outbox.subscribe(hook.url)
+    await outbox.emit([...filter(someUser(), 1)])
+    await until('the failure', async () => (await failures()).includes('status'))
+    pass(-shifted)
+    const remove = await reopen()
+    const due = async () => (await outbox.read.one<{ due: number }>('SELECT due FROM delivery'))?.due ?? 0
+    await until('its time', async () => (await due()) < now() + 60_000)
+    remove()
+  })
+
   test('delivers what was written while nothing was delivered', async () => {
     const { dir } = outbox
     await outbox.subscribe(hook.url)

@@ -3,7 +3,7 @@
 // A host without such records is sent to as before. One whose records cannot be looked up is not sent to for now: whoever
 // keeps the answer away must not gain anything by it. Answers are remembered as long as they hold, some minutes at most.
 
-import { now } from '#lib/clock.ts'
+import { elapsed } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Ask } from '#net/outward/names.ts'
 import { type TlsaRecord, usableTlsa } from '#net/tls/dane.ts'
@@ -53,7 +53,7 @@ export class DaneHosts {
    */
   async of(host: string): Promise<HostProof | undefined> {
     const known = this.#known.get(host)
-    if (known !== undefined && known.until > now()) return known.proof
+    if (known !== undefined && known.until > elapsed()) return known.proof
     let asking = this.#asking.get(host)
     if (asking === undefined) {
       asking = this.#look(host).finally(() => this.#asking.delete(host))
@@ -77,10 +77,10 @@ export class DaneHosts {
 
   async #find(host: string): Promise<Known> {
     const { bases, ttlMs } = await this.#bases(host)
-    let until = now() + ttlMs
+    let until = elapsed() + ttlMs
     for (const base of bases) {
       const { secure, records, ttlMs: ttl } = await this.#ask(`_${this.#port}._tcp.${base}`, 'TLSA')
-      until = Math.min(until, now() + ttl)
+      until = Math.min(until, elapsed() + ttl)
       if (!secure || records.length === 0) continue
       const usable = records.slice(0, limits.dane.recordsMax).flatMap(({ data }) => usableTlsa(data) ?? [])
       return { proof: { base, records: usable }, until }
