@@ -8,6 +8,7 @@ import { randomHex } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { domainToAscii, splitAddress } from '../address/address.ts'
 import { encodeWords } from '../header/words.ts'
+import { byNumbers } from './notice.ts'
 
 export interface ReportRecipient {
   readonly address: string
@@ -129,21 +130,14 @@ function coded(status: number, response: string): string {
   return new RegExp(`^${status}[ -]`).test(response) ? response : `${status} ${response}`
 }
 
+/** Of the recipient: the part is ASCII alone, whatever the address is (RFC 3464 2.1, RFC 6533 3). */
 function typed(address: string): string {
   if (/^[\x21-\x7e]+$/.test(address)) return `rfc822; ${address}`
   const { local, domain } = splitAddress(address)
   const ascii = domainToAscii(domain)
   return /^[\x21-\x7e]+$/.test(local) && ascii !== ''
     ? `rfc822; ${local}@${ascii}`
-    : `utf-8; ${inAscii(oneLine(address))}`
-}
-
-/** RFC 6533 3: the part is ASCII alone, whatever the address is (RFC 3464 2.1). */
-function inAscii(address: string): string {
-  return address.replace(
-    /[^\x21-\x7e]|[\\+=]/gu,
-    sign => `\\x{${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`,
-  )
+    : `utf-8; ${byNumbers(oneLine(address), /[^\x21-\x7e]|[\\+=]/gu)}`
 }
 
 /**

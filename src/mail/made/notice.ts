@@ -46,13 +46,18 @@ export function readEnvelopeId(value: string): string | undefined {
   return value.length > envelopeIdLengthMax ? undefined : readXtext(value)
 }
 
-/** `type;address` (RFC 3461 4.2); of an address in UTF-8 (RFC 6533 3) as it stands. */
+/** `type;address` (RFC 3461 4.2); of an address in UTF-8 the form in ASCII (RFC 6533 3), which every host and every report takes. */
 export function readOriginal(value: string): string | undefined {
   const [, type, text = ''] = /^([A-Za-z0-9-]{1,40});(.+)$/.exec(value) ?? []
   if (type === undefined || value.length > originalLengthMax) return undefined
   const utf8 = type.toLowerCase() === 'utf-8' && !/[\s\p{Cc}]/u.test(text)
-  const address = utf8 ? text : readXtext(text)
+  const address = utf8 ? byNumbers(text, /[^\x21-\x7e]|[+=]/gu) : readXtext(text)
   return address === undefined ? undefined : `${type};${address}`
+}
+
+/** RFC 6533 3: signs of an address by their numbers, as `\x{FC}`. */
+export function byNumbers(address: string, signs: RegExp): string {
+  return address.replace(signs, sign => `\\x{${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase()}}`)
 }
 
 /** RFC 3461 4: printable ASCII, others as + and two digits. */

@@ -208,9 +208,10 @@ describe('what the sender hears', () => {
       '<a@far.test> NOTIFY=SUCCESS,DELAY ORCPT=rfc822;first+2Ba@far.test',
       '<b@far.test>',
       '<c@far.test> NOTIFY=NEVER',
+      '<d@far.test> ORCPT=utf-8;j\u00f5@far.test',
     ]
     await submit('passes', { from: '<passes@example.com> RET=HDRS ENVID=QQ+2B7', to })
-    const messages = (await sink.received(at + 3)).slice(at)
+    const messages = (await sink.received(at + 4)).slice(at)
     const of = (address: string) => messages.find(message => message.to.includes(address))?.dsn
     expect(of('a@far.test')).toEqual([
       { ret: 'HDRS', envid: 'QQ+7' },
@@ -218,16 +219,19 @@ describe('what the sender hears', () => {
     ])
     expect(of('b@far.test')?.[1]).toBeUndefined()
     expect(of('c@far.test')?.[1]).toEqual({ notify: ['NEVER'] })
+    expect(of('d@far.test')?.[1]).toMatchObject({ orcpt: 'utf-8;j\\x{F5}@far.test' })
     expect(await inboxOf(user)).toEqual([])
   })
 
   test('one that does not is reported as the end of our knowledge', async () => {
     const user = await service.user('relays', { mtaRelay: plain.url })
     const at = plain.messages.length
-    const to = ['<a@far.test> NOTIFY=SUCCESS ORCPT=rfc822;first@far.test', '<b@far.test>']
+    const named = '<c@far.test> NOTIFY=SUCCESS ORCPT=utf-8;j\u00f5a\\x{2B}c@far.test'
+    const to = ['<a@far.test> NOTIFY=SUCCESS ORCPT=rfc822;first@far.test', '<b@far.test>', named]
     await submit('relays', { from: '<relays@example.com> ENVID=env+2B1 RET=FULL', to, text: 'the body' })
-    await plain.received(at + 2)
+    await plain.received(at + 3)
     const [report = ''] = await reports(user)
+    expect(report).toContain('Original-Recipient: utf-8; j\\x{F5}a\\x{2B}c@far.test\r\n')
     expect(report).toContain('Original-Envelope-Id: env+1\r\n')
     expect(report).toContain(
       'Original-Recipient: rfc822; first@far.test\r\nFinal-Recipient: rfc822; a@far.test\r\nAction: relayed\r\nStatus: 2.',
