@@ -129,12 +129,12 @@ class Sender implements Relay {
     this.#options = options
     const { ca, resolveTxt = txtResolver(dnsServers), policyPort: port } = options
     this.#policies = new StsPolicies({
-      ...{ read, writer, outward, resolveTxt, missed: domain => tellMissed(counts, domain) },
+      ...{ read, writer, outward, resolveTxt, missed: (domain, why) => tellMissed(counts, domain, why) },
       ...(ca !== undefined && { ca }),
       ...(port !== undefined && { port }),
     })
     const names = new Names(dnsServers)
-    const flawed: WaysOptions['flawed'] = (policy, mx, flaw, reason) =>
+    const flawed: WaysOptions['flawed'] = ({ policy, host: mx, flaw, reason }) =>
       tellFlaw(counts, policy, { mx, flaw, reason, local: '', remote: '' })
     this.#ways = new Ways({ ...options, names, policies: this.#policies, dane, flawed })
     this.#sessions = new RelaySessions(outward, (route, facts) => tell(options.counts, route, facts))

@@ -6,6 +6,7 @@
 import { after, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Outward } from '#net/outward/outward.ts'
+import type { PassedOver } from './proof/domain-policy.ts'
 import {
   type MailEnvelope,
   MailFailed,
@@ -31,16 +32,18 @@ export class NotConnected extends Error {
   }
 }
 
+type Told = (route: Pick<MailRoute, 'host' | 'policy'>, facts: SessionFacts) => void
+
 export class RelaySessions {
   readonly #outward: Outward
   readonly #idle = new Map<string, Kept[]>()
   #count = 0
   #closed = false
 
-  readonly #told: (route: MailRoute, facts: SessionFacts) => void
+  readonly #told: Told
 
   /** @param told hears of each session that was made, or was not */
-  constructor(outward: Outward, told: (route: MailRoute, facts: SessionFacts) => void = () => {}) {
+  constructor(outward: Outward, told: Told = () => {}) {
     this.#outward = outward
     this.#told = told
   }
@@ -85,15 +88,22 @@ export class RelaySessions {
 
   /** Encrypted if it can be: where TLS is offered and fails, without (RFC 7435 3), which anybody on the way could bring about as well. */
   async #reach(route: MailRoute, signal: AbortSignal): Promise<Kept> {
+    this.#passOver(route.before)
     try {
       return await this.#open(route, signal)
     } catch (error) {
+      this.#passOver(route.after)
       const broken = error instanceof NotConnected && error.failed.failure === 'tls' && !signal.aborted
       if (!broken || route.tls !== 'opportunistic' || route.auth !== undefined) throw error
       // What was wrong is told already.
       const { policy: _, ...plain } = route
       return await this.#open({ ...plain, tls: 'none' }, signal)
     }
+  }
+
+  #passOver(hosts: readonly PassedOver[] = []): void {
+    for (const { policy, host, flaw, reason } of hosts)
+      this.#told({ policy, host }, { flaw, reason, local: '', remote: '' })
   }
 
   async #open(route: MailRoute, signal: AbortSignal): Promise<Kept> {

@@ -13,6 +13,7 @@ import { proveChain, type TlsaRecord } from '#net/tls/dane.ts'
 import { certificateFlaw, shownChain, type TlsFlaw, tlsFlawOf } from '#net/tls/peer.ts'
 import { readReplies } from './host/replies.ts'
 import { AsciiOnly, headerUtf8, type Lacking, type Offers, offersIn, sayable, Unfit } from './host/sayable.ts'
+import type { DomainPolicy, PassedOver } from './proof/domain-policy.ts'
 
 export interface MailRoute {
   /** Name or literal address; also the name a certificate must have. */
@@ -30,6 +31,11 @@ export interface MailRoute {
   readonly policy?: DomainPolicy
   /** The certificate is looked at, and nothing follows (MTA-STS in testing). */
   readonly looksOnly?: boolean
+  /** What is wrong with it whatever it shows: told of each session. */
+  readonly flaw?: Pick<PassedOver, 'flaw' | 'reason'>
+  /** Hosts that would have come before it, and after it where it is the last. */
+  readonly before?: readonly PassedOver[]
+  readonly after?: readonly PassedOver[]
   readonly auth?: { readonly user: string; readonly pass: string }
   /** What is said in EHLO. */
   readonly helo: string
@@ -47,16 +53,6 @@ interface HostDane {
   readonly servername: string
   /** Of which its certificate has one, where an issuer is named. */
   readonly names: readonly string[]
-}
-
-/** What a domain says of how it is sent to, as reports tell it (RFC 8460 4.4). */
-export interface DomainPolicy {
-  readonly kind: 'tlsa' | 'sts' | 'no-policy-found'
-  /** That was sent to. */
-  readonly domain: string
-  readonly strings: readonly string[]
-  /** Hosts that it names. */
-  readonly hosts: readonly string[]
 }
 
 /** How a session was secured: by whom the host was proven, or whether at least nobody listens. */
@@ -225,8 +221,7 @@ export class MailSession {
     try {
       await session.#step(done => session.#connection.connect(error => done(error ?? null)))
       session.#security = securityOf(route, session.#connection)
-      const flaw = looked(route, session.#connection)
-      session.facts = { ...ends, reason: '', ...(flaw !== undefined && { flaw }) }
+      session.facts = { ...ends, reason: '', ...looked(route, session.#connection) }
       const offers = String(session.#connection.lastServerResponse)
       session.#offers = offersIn(offers, session.#connection.secure)
       session.#reports = /^250[- ]DSN\b/im.test(offers)
@@ -334,10 +329,15 @@ function securityOf({ tls, dane, policy, auth }: MailRoute, connection: SMTPConn
 }
 
 /** What is worth telling of a session that is good enough. */
-function looked({ policy, looksOnly }: MailRoute, connection: SMTPConnection): TlsFlaw | undefined {
-  if (policy === undefined) return undefined
-  if (!connection.secure) return 'starttls-not-supported'
-  return looksOnly === true ? certificateFlaw(socketOf(connection)) : undefined
+function looked(
+  { policy, looksOnly, flaw }: MailRoute,
+  connection: SMTPConnection,
+): Partial<Pick<SessionFacts, 'flaw' | 'reason'>> {
+  if (policy === undefined) return {}
+  if (flaw !== undefined) return flaw
+  if (!connection.secure) return { flaw: 'starttls-not-supported' }
+  const found = looksOnly === true ? certificateFlaw(socketOf(connection)) : undefined
+  return found === undefined ? {} : { flaw: found }
 }
 
 /** The library keeps it to itself. */

@@ -4,8 +4,10 @@
 
 import { limits } from '#lib/limits.ts'
 import type { TlsDetail } from '#mail/made/tls-report.ts'
+import type { MissedPolicy } from '#net/tls/mta-sts.ts'
 import type { TlsFlaw } from '#net/tls/peer.ts'
-import type { DomainPolicy, MailRoute, SessionFacts } from './smtp-client.ts'
+import type { DomainPolicy } from './proof/domain-policy.ts'
+import type { MailRoute, SessionFacts } from './smtp-client.ts'
 
 /** Where it is counted. */
 export interface TlsCounts {
@@ -21,7 +23,11 @@ interface Flawed {
 }
 
 /** A session that was made, or was not. */
-export function tell(counts: TlsCounts | undefined, { policy, host }: MailRoute, facts: SessionFacts): void {
+export function tell(
+  counts: TlsCounts | undefined,
+  { policy, host }: Pick<MailRoute, 'host' | 'policy'>,
+  facts: SessionFacts,
+): void {
   const { flaw, reason, local, remote } = facts
   if (counts === undefined || policy === undefined) return
   if (flaw !== undefined) tellFlaw(counts, policy, { mx: host, flaw, reason, local, remote })
@@ -33,14 +39,9 @@ export function tellFlaw(counts: TlsCounts | undefined, policy: DomainPolicy, fl
   counts?.add('tls', policy.domain, { policy: shown(policy), ...flawed, reason })
 }
 
-/** A policy is announced and cannot be had (RFC 8460 4.3.2.2). */
-export function tellMissed(counts: TlsCounts | undefined, domain: string): void {
-  const reason = 'the policy could not be fetched or read'
-  counts?.add('tls', domain, {
-    policy: { kind: 'sts', strings: [], hosts: [] },
-    flaw: 'sts-policy-fetch-error' satisfies TlsFlaw,
-    reason,
-  })
+/** A policy is announced and cannot be had, or is none (RFC 8460 4.3.2.2). */
+export function tellMissed(counts: TlsCounts | undefined, domain: string, { flaw, reason }: MissedPolicy): void {
+  counts?.add('tls', domain, { policy: { kind: 'sts', strings: [], hosts: [] }, flaw, reason })
 }
 
 function shown({ kind, strings, hosts }: DomainPolicy): TlsDetail['policy'] {

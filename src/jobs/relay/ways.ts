@@ -9,13 +9,13 @@ import { askNames, askResolver, MailHosts, NoMailHost, type ResolveMx } from '#n
 import type { Names } from '#net/outward/names.ts'
 import { tlsaText } from '#net/tls/dane.ts'
 import { namesHost } from '#net/tls/mta-sts.ts'
-import type { TlsFlaw } from '#net/tls/peer.ts'
 import type { StsPolicyRow } from '#store/sending/sts-policy.ts'
 import { requireTlsMissing } from './host/sayable.ts'
 import { DaneHosts, ProofUnknown } from './proof/dane-hosts.ts'
+import type { DomainPolicy, PassedOver } from './proof/domain-policy.ts'
 import type { StsPolicies } from './proof/sts-policies.ts'
 import { type Demand, hostRoute, type RouteOptions } from './route.ts'
-import type { DomainPolicy, MailRoute } from './smtp-client.ts'
+import type { MailRoute } from './smtp-client.ts'
 
 export interface WaysOptions extends RouteOptions {
   readonly names: Names
@@ -25,8 +25,14 @@ export interface WaysOptions extends RouteOptions {
   /** Instead of name servers, for tests. */
   readonly resolveMx?: ResolveMx
   readonly metrics?: Metrics
-  /** Hears of what kept a host from being sent to before anybody spoke with it. */
-  readonly flawed?: (policy: DomainPolicy, host: string, flaw: TlsFlaw, reason: string) => void
+  /** Hears of hosts that must not be sent to, where there is no other; of others sessions tell. */
+  readonly flawed?: (host: PassedOver) => void
+}
+
+/** Why a host must not be sent to, and what is told of it. */
+interface Barred {
+  readonly obstacle: string
+  readonly told?: PassedOver
 }
 
 /** Hosts of the domain that may be sent to, in order; or why there is none for now. */
@@ -64,20 +70,29 @@ export class Ways {
     this.#options.metrics?.policies.labels(policy?.mode ?? 'none').inc()
     const ways: MailRoute[] = []
     let obstacle = ''
+    let passed: PassedOver[] = []
     for (const host of hosts) {
       const dane = secure ? await this.#proven(domain, host) : undefined
       const way = dane ?? this.#plain(domain, host, policy)
       const found = demand === 'proven' ? this.#protected(way, domain, host, { secure, row: policy }) : way
-      // What may pass goes before what will not.
-      if (typeof found === 'string') obstacle = obstacle.startsWith('4') ? obstacle : found
-      else ways.push(found)
+      if ('obstacle' in found) {
+        // What may pass goes before what will not.
+        obstacle = obstacle.startsWith('4') ? obstacle : found.obstacle
+        if (found.told !== undefined) passed.push(found.told)
+      } else {
+        ways.push({ ...found, before: passed })
+        passed = []
+      }
     }
+    const last = ways.pop()
+    if (last === undefined) for (const one of passed) this.#options.flawed?.(one)
+    else ways.push({ ...last, after: passed })
     return { ways, obstacle }
   }
 
   /** The way to a host with TLSA records, or why it must not be taken; undefined where there are no records. */
-  async #proven(domain: string, host: string): Promise<MailRoute | string | undefined> {
-    const { metrics, flawed } = this.#options
+  async #proven(domain: string, host: string): Promise<MailRoute | Barred | undefined> {
+    const { metrics } = this.#options
     try {
       const proof = await this.#dane?.of(host)
       if (proof === undefined) return undefined
@@ -85,15 +100,15 @@ export class Ways {
       const strings = records.slice(0, limits.tlsReport.stringsMax).map(tlsaText)
       const policy: DomainPolicy = { kind: 'tlsa', domain, strings, hosts: [] }
       metrics?.policies.labels(records.length > 0 ? 'dane' : 'dane-unusable').inc()
-      if (records.length === 0) flawed?.(policy, host, 'tlsa-invalid', 'no usable TLSA record')
+      const flaw = { flaw: 'tlsa-invalid', reason: 'no usable TLSA record' } as const
       const dane = { records, servername: base, names: [...new Set([domain, host, base])] }
-      return { ...hostRoute(host, 'encrypted', this.#options), dane, policy }
+      return { ...hostRoute(host, 'encrypted', this.#options), dane, policy, ...(records.length === 0 && { flaw }) }
     } catch (error) {
       if (!(error instanceof ProofUnknown)) throw error
       const policy: DomainPolicy = { kind: 'tlsa', domain, strings: [], hosts: [] }
-      flawed?.(policy, host, 'dnssec-invalid', 'TLSA records could not be looked up')
       metrics?.policies.labels('dane-unknown').inc()
-      return `4.7.5 ${error.message}`
+      const reason = 'TLSA records could not be looked up'
+      return { obstacle: `4.7.5 ${error.message}`, told: { policy, host, flaw: 'dnssec-invalid', reason } }
     }
   }
 
@@ -102,29 +117,30 @@ export class Ways {
    * certificate (RFC 8689 4.2.1); a policy in testing names hosts as surely as one that is enforced.
    */
   #protected(
-    way: MailRoute | string,
+    way: MailRoute | Barred,
     domain: string,
     host: string,
     { secure, row }: { readonly secure: boolean; readonly row: StsPolicyRow | undefined },
-  ): MailRoute | string {
-    if (typeof way === 'string') return way
+  ): MailRoute | Barred {
+    if ('obstacle' in way) return way
     if (way.dane !== undefined && way.dane.records.length > 0) return way
     const sts = row !== undefined && row.mode !== 'none' && namesHost(row.mx, host) ? stsPolicy(domain, row) : undefined
-    if (!secure && sts === undefined) return requireTlsMissing
+    if (!secure && sts === undefined) return { obstacle: requireTlsMissing }
     return { ...hostRoute(host, 'required', this.#options), ...(sts !== undefined && { policy: sts }) }
   }
 
   /** The way to a host without; only over TLS that proves it, and if the policy names it, where one is enforced (RFC 8461 5). */
-  #plain(domain: string, host: string, row: StsPolicyRow | undefined): MailRoute | string {
-    const { flawed } = this.#options
+  #plain(domain: string, host: string, row: StsPolicyRow | undefined): MailRoute | Barred {
     const none: DomainPolicy = { kind: 'no-policy-found', domain, strings: [], hosts: [] }
     const policy = row === undefined || row.mode === 'none' ? none : stsPolicy(domain, row)
     const way = (tls: 'required' | 'opportunistic') => ({ ...hostRoute(host, tls, this.#options), policy })
     if (row === undefined || row.mode === 'none') return way('opportunistic')
+    const flaw = { flaw: 'validation-failure', reason: 'not named by the policy' } as const
     const named = namesHost(row.mx, host)
-    if (!named) flawed?.(policy, host, 'validation-failure', 'not named by the policy')
-    if (row.mode === 'testing') return { ...way('opportunistic'), looksOnly: named }
-    return named ? way('required') : '4.7.5 No host of the domain is named by its MTA-STS policy'
+    if (row.mode === 'testing') return { ...way('opportunistic'), ...(named ? { looksOnly: true } : { flaw }) }
+    if (named) return way('required')
+    const obstacle = '4.7.5 No host of the domain is named by its MTA-STS policy'
+    return { obstacle, told: { policy, host, ...flaw } }
   }
 }
 

@@ -7,12 +7,20 @@ import { Resolver } from 'node:dns/promises'
 import type { Agent } from 'undici'
 import { after } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
+import { outwardFailure } from '../outward/outward.ts'
+import type { TlsFlaw } from './peer.ts'
 
 export interface StsPolicy {
   readonly mode: 'enforce' | 'testing' | 'none'
   /** Host names, in lower case; `*.` at the front stands for one label. */
   readonly mx: readonly string[]
   readonly maxAgeMs: number
+}
+
+/** Why there is no policy where one is announced, in the words of RFC 8460 4.3.2.2. */
+export interface MissedPolicy {
+  readonly flaw: TlsFlaw & `sts-${string}`
+  readonly reason: string
 }
 
 /** TXT records, each as its strings; rejects as node:dns does. */
@@ -33,8 +41,8 @@ export async function policyId(domain: string, resolve: ResolveTxt): Promise<str
   }
 }
 
-/** Fetches the policy of a domain; undefined where there is none that holds. Never throws. */
-export async function fetchPolicy(agent: Agent, domain: string, port = 443): Promise<StsPolicy | undefined> {
+/** Fetches the policy of a domain, or says why there is none that holds. Never throws. */
+export async function fetchPolicy(agent: Agent, domain: string, port = 443): Promise<StsPolicy | MissedPolicy> {
   const ended = new AbortController()
   const timer = after(limits.sts.fetchMs, () => ended.abort())
   try {
@@ -47,11 +55,15 @@ export async function fetchPolicy(agent: Agent, domain: string, port = 443): Pro
     const plain = /^text\/plain\s*(?:;|$)/i.test(String(headers['content-type'] ?? ''))
     if (statusCode !== 200 || !plain) {
       await body.dump({ limit: limits.sts.policyBytesMax }).catch(() => {})
-      return undefined
+      if (statusCode !== 200) return { flaw: 'sts-policy-fetch-error', reason: `the answer is ${statusCode}` }
+      return { flaw: 'sts-policy-invalid', reason: 'the answer is no text/plain' }
     }
-    return parsePolicy(await body.text())
-  } catch {
-    return undefined
+    const invalid = { flaw: 'sts-policy-invalid', reason: 'the text is no policy' } as const
+    return parsePolicy(await body.text()) ?? invalid
+  } catch (error) {
+    const failure = outwardFailure(error)
+    if (failure === 'tls') return { flaw: 'sts-webpki-invalid', reason: 'the host of the policy is not proven' }
+    return { flaw: 'sts-policy-fetch-error', reason: `the policy could not be fetched: ${failure}` }
   } finally {
     timer.cancel()
   }

@@ -34,6 +34,8 @@ const texts = new Map<string, string[][]>()
 /** What is served for each domain: status, type, text. */
 const served = new Map<string, [number, string, string]>()
 const fetched: string[] = []
+/** What would be told to domains of sessions with their hosts. */
+const told: { domain: string; flaw?: string; mx?: string; reason?: string }[] = []
 
 const policy = (mode: string, mx: string, age = 86400) =>
   `version: STSv1\r\nmode: ${mode}\r\nmx: ${mx}\r\nmax_age: ${age}\r\n`
@@ -70,9 +72,12 @@ async function open(): Promise<void> {
     findKeys: async () => [],
     secrets: core.system.secrets,
     ca: ca.cert,
+    counts: { add: (_, domain, { flaw, mx, reason }) => void told.push({ domain, flaw, mx, reason }) },
     policyPort: (https.address() as AddressInfo).port,
     resolveMx: async domain => [
-      { exchange: domain.startsWith('alien') ? 'bad.alien.test' : `mx.${domain}`, priority: 1 },
+      { exchange: domain.startsWith('alien') ? 'bad.alien.test' : `mx.${domain}`, priority: 2 },
+      ...(domain.startsWith('early') ? [{ exchange: `bad.${domain}`, priority: 1 }] : []),
+      ...(domain.startsWith('good') ? [{ exchange: `bad.${domain}`, priority: 3 }] : []),
     ],
     resolveTxt: async name => {
       const found = texts.get(name)
@@ -85,11 +90,13 @@ async function open(): Promise<void> {
 
 beforeAll(async () => {
   ca = await openAuthority()
-  const good = await ca.issue({ names: ['mx.good.test', 'mx.later.test', 'mx.testing.test'] })
+  const good = await ca.issue({ names: ['mx.good.test', 'mx.later.test', 'mx.testing.test', 'mx.early.test'] })
   const tls = { disabledCommands: ['AUTH' as const], key: good.key, cert: good.cert, hideREQUIRETLS: false }
   trusted = await startSink(0, tls, '127.0.0.2')
   strange = await startSink(trusted.port, { disabledCommands: ['AUTH', 'STARTTLS'] })
-  const names = ['good', 'later', 'testing', 'forged', 'alien', 'moved', 'huge'].map(name => `mta-sts.${name}.test`)
+  const names = ['good', 'later', 'testing', 'forged', 'alien', 'moved', 'huge', 'odd', 'early'].map(
+    name => `mta-sts.${name}.test`,
+  )
   https = createServer(await ca.issue({ names }), (request, response) => {
     const name = (request.headers.host ?? '').split(':')[0] ?? ''
     fetched.push(name)
@@ -136,7 +143,7 @@ async function send(domain: string, options: OutboundOptions = {}, from = ''): P
 
 describe('a policy that is enforced', () => {
   test('lets mail to a host that proves itself', async () => {
-    say('good.test', policy('enforce', '*.good.test'))
+    say('good.test', policy('enforce', 'mx.good.test'))
     expect(await send('good.test')).toMatch(/^delivered/)
     expect(await send('good.test')).toMatch(/^delivered/)
     expect(fetched.filter(name => name === 'mta-sts.good.test')).toHaveLength(1)
@@ -175,10 +182,42 @@ describe('what is no policy, or asks for nothing, keeps no mail back', () => {
     ['testing', () => say('testing.test', policy('testing', 'other.test'))],
     ['moved', () => say('moved.test', policy('enforce', 'other.test'), '1', 301)],
     ['huge', () => say('huge.test', `${policy('enforce', 'other.test')}${'x: y\r\n'.repeat(20_000)}`)],
+    ['odd', () => say('odd.test', 'version: STSv2')],
   ])('%s', async (name, prepare) => {
     prepare()
     expect(await send(`${name}.test`)).toMatch(/^delivered/)
     expect(fetched).toContain(`mta-sts.${name}.test`)
+  })
+})
+
+describe('a domain is told', () => {
+  test('of each session once, and of no host whose turn did not come', async () => {
+    const of = (name: string) => told.filter(({ domain }) => domain === name)
+    // The host behind the first is none of the policy's, and nobody needed it.
+    expect(of('good.test')).toEqual([{ domain: 'good.test' }])
+    const unnamed = { flaw: 'validation-failure', reason: 'not named by the policy' }
+    // What was sent all the same, by a policy in testing.
+    expect(of('testing.test')).toEqual([{ domain: 'testing.test', mx: 'mx.testing.test', ...unnamed }])
+    say('early.test', policy('enforce', 'mx.early.test'))
+    expect(await send('early.test')).toMatch(/^delivered/)
+    expect(of('early.test')).toEqual([
+      { domain: 'early.test', mx: 'bad.early.test', ...unnamed },
+      { domain: 'early.test' },
+    ])
+    expect(of('alien.test')).toContainEqual({ domain: 'alien.test', mx: 'bad.alien.test', ...unnamed })
+  })
+
+  test('why its policy could not be had', async () => {
+    // The certificate there is of others.
+    say('strange.test', policy('enforce', 'other.test'))
+    expect(await send('strange.test')).toMatch(/^delivered/)
+    const why = (name: string) => told.find(({ domain, flaw }) => domain === name && flaw?.startsWith('sts-'))?.flaw
+    expect(['moved.test', 'huge.test', 'odd.test', 'strange.test'].map(why)).toEqual([
+      'sts-policy-fetch-error',
+      'sts-policy-fetch-error',
+      'sts-policy-invalid',
+      'sts-webpki-invalid',
+    ])
   })
 })
 

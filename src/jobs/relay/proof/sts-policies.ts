@@ -9,7 +9,7 @@ import type { JobWriter } from '#actors/kernel/job-writer.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Outward } from '#net/outward/outward.ts'
-import { fetchPolicy, policyId, type ResolveTxt } from '#net/tls/mta-sts.ts'
+import { fetchPolicy, type MissedPolicy, policyId, type ResolveTxt } from '#net/tls/mta-sts.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { operation } from '#store/engine/write.ts'
 import { findStsPolicy, type StsPolicyRow, stsPolicyPut, stsPolicySweep } from '#store/sending/sts-policy.ts'
@@ -22,7 +22,7 @@ export interface StsOptions {
   readonly ca?: string
   readonly resolveTxt: ResolveTxt
   /** Hears of a policy that is announced and cannot be had. */
-  readonly missed?: (domain: string) => void
+  readonly missed?: (domain: string, why: MissedPolicy) => void
   /** Instead of 443, for tests. */
   readonly port?: number
 }
@@ -76,8 +76,8 @@ export class StsPolicies {
     if (id === undefined || (known?.id === id && !old)) return
     const policy = await fetchPolicy(this.#client(), domain, port)
     // RFC 8461 3.3: what cannot be fetched leaves what is known.
-    if (policy === undefined) {
-      this.#options.missed?.(domain)
+    if ('flaw' in policy) {
+      this.#options.missed?.(domain, policy)
       return this.#remember(domain, limits.sts.failureMs)
     }
     const { mode, mx, maxAgeMs } = policy
