@@ -334,6 +334,9 @@ class Sender implements Relay {
       const hindered = ({ target }: Pick<Recipient, 'target'>) => byObstacle(target, obstacle)
       if (ways.length === 0) return recipients.map(hindered)
       const attempts = await this.#transactions.send(message, recipients, ways, opened, signal)
+      // RFC 5321 5.1: hosts that are named and lead nowhere are an error, and none that time mends.
+      if (attempts.every(({ failure }) => failure === 'unresolved') && (await this.#ways.leadNowhere(domain)))
+        throw new NoMailHost(domain, '5.4.4 None of the mail hosts of the domain has an address')
       // A host that is out of reach for now may keep what the others do not.
       const passes = ({ response, failure }: Attempt) => response === requireTlsMissing || failure === 'blocked'
       return attempts.map(one => (obstacle.startsWith('4') && passes(one) ? hindered(one) : one))

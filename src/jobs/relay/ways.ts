@@ -5,7 +5,7 @@
 
 import { limits } from '#lib/limits.ts'
 import type { Metrics } from '#lib/metrics.ts'
-import { askNames, askResolver, MailHosts, NoMailHost, type ResolveMx } from '#net/outward/mail-hosts.ts'
+import { askNames, askResolver, hasAddress, MailHosts, NoMailHost, type ResolveMx } from '#net/outward/mail-hosts.ts'
 import type { Names } from '#net/outward/names.ts'
 import { tlsaText } from '#net/tls/dane.ts'
 import { namesHost } from '#net/tls/mta-sts.ts'
@@ -49,7 +49,10 @@ export class Ways {
   constructor(options: WaysOptions) {
     const { names, resolveMx, dane, port, hostname } = options
     this.#options = options
-    this.#hosts = new MailHosts(resolveMx === undefined ? askNames(names.ask) : askResolver(resolveMx), hostname)
+    this.#hosts =
+      resolveMx === undefined
+        ? new MailHosts(askNames(names.ask), hostname, host => hasAddress(names.ask, host))
+        : new MailHosts(askResolver(resolveMx), hostname)
     this.#dane = dane ? new DaneHosts(names.ask, port) : undefined
     options.metrics?.remembers('mail-hosts', () => this.#hosts.size)
     options.metrics?.remembers('tlsa', () => this.#dane?.size ?? 0)
@@ -88,6 +91,11 @@ export class Ways {
     if (last === undefined) for (const one of passed) this.#options.flawed?.(one)
     else ways.push({ ...last, after: passed })
     return { ways, obstacle }
+  }
+
+  /** Whether it is certain that none of the hosts of a domain has an address. Rejects where nobody could say. */
+  leadNowhere(domain: string): Promise<boolean> {
+    return this.#hosts.leadNowhere(domain)
   }
 
   /** The way to a host with TLSA records, or why it must not be taken; undefined where there are no records. */

@@ -41,12 +41,17 @@ export class NoMailHost extends Error {
 export class MailHosts {
   readonly #ask: AskMx
   readonly #own: string
+  readonly #reaches: ((host: string) => Promise<boolean>) | undefined
   readonly #known = new Map<string, { found: FoundHosts | NoMailHost; until: number }>()
 
-  /** @param own name of this service */
-  constructor(ask: AskMx, own = '') {
+  /**
+   * @param own name of this service
+   * @param reaches whether there may be an address behind a name; nobody knows where it is absent
+   */
+  constructor(ask: AskMx, own = '', reaches?: (host: string) => Promise<boolean>) {
     this.#ask = ask
     this.#own = own.toLowerCase()
+    this.#reaches = reaches
   }
 
   /** Domains whose hosts are remembered. */
@@ -70,6 +75,15 @@ export class MailHosts {
     const found = known !== undefined && known.until > elapsed() ? known.found : await this.#look(domain)
     if (found instanceof NoMailHost) throw found
     return found
+  }
+
+  /** Whether it is certain that none of its hosts has an address (RFC 5321 5.1). @throws as `find` */
+  async leadNowhere(domain: string): Promise<boolean> {
+    const { hosts } = await this.find(domain)
+    const reaches = await Promise.all(
+      hosts.map(async host => isIP(host) !== 0 || ((await this.#reaches?.(host)) ?? true)),
+    )
+    return !reaches.includes(true)
   }
 
   async #look(domain: string): Promise<FoundHosts | NoMailHost> {
@@ -120,7 +134,7 @@ export function askNames(ask: Ask): AskMx {
 }
 
 /** Whether there may be an address behind a name: only that there is none of either family says that there is not. */
-async function hasAddress(ask: Ask, name: string): Promise<boolean> {
+export async function hasAddress(ask: Ask, name: string): Promise<boolean> {
   const asked = await Promise.allSettled([ask(name, 'A'), ask(name, 'AAAA')])
   return asked.some(one => one.status === 'rejected' || one.value.records.length > 0 || one.value.canonical !== name)
 }

@@ -666,4 +666,24 @@ describe('a domain', () => {
     dns.bogus.add(`A ${name}`)
     expect(await tried(await submit(anna, [`a@${name}`]))).toMatchObject([{ state: 'waiting', failure: 'unresolved' }])
   })
+
+  test('whose hosts lead nowhere is none, unless nobody can say so', async () => {
+    const named = () => {
+      count += 1
+      dns.records.set(`MX d${count}.test`, [`10 mx1.d${count}.test`, `20 mx2.d${count}.test`])
+      return `d${count}.test`
+    }
+    const [nowhere, unknown] = [named(), named()]
+    dns.bogus.add(`AAAA mx2.${unknown}`)
+    expect(await tried(await submit(anna, [`a@${nowhere}`]))).toMatchObject([
+      {
+        state: 'failed',
+        status: 550,
+        response: `5.4.4 None of the mail hosts of the domain has an address: ${nowhere}`,
+      },
+    ])
+    expect(await tried(await submit(anna, [`a@${unknown}`]))).toMatchObject([
+      { state: 'waiting', failure: 'unresolved' },
+    ])
+  })
 })
