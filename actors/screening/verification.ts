@@ -153,8 +153,15 @@ export class Verifier {
     reason?: { readonly type: string; readonly comment: string },
   ): void {
     if (aggregate === undefined) return
-    const { domain, ...facts } = aggregate
-    this.#options.counts?.add('dmarc', domain, { ...facts, ip, disposition, ...(reason !== undefined && { reason }) })
+    const { domain, spared, ...facts } = aggregate
+    const tried = spared && !facts.dkim && !facts.spf ? { type: 'policy_test_mode', comment: '' } : undefined
+    const because = reason ?? tried
+    this.#options.counts?.add('dmarc', domain, {
+      ...facts,
+      ip,
+      disposition,
+      ...(because !== undefined && { reason: because }),
+    })
   }
 
   /** Whether mail of this host is that of a stranger, and looked at. */
@@ -236,7 +243,7 @@ function asked(given: Policy, { percent, partial }: Failure): Policy {
   return policy === 'reject' ? 'quarantine' : 'none'
 }
 
-/** Why less was done than the domain asks for, in the words of RFC 7489 appendix C. */
+/** Why less was done than the domain asks for, in the words of RFC 7489 appendix C; that it only tries its policy is known with the facts. */
 function whyOf(policy: Policy, wanted: Policy, pardon: string, heed: boolean, { partial }: Failure) {
   if (policy === wanted) return undefined
   if (pardon !== '')

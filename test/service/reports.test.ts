@@ -63,7 +63,7 @@ beforeAll(async () => {
   )
   anna = await service.user('anna')
   const leaf = new X509Certificate(own.cert).raw
-  for (const name of ['good.test', 'bad.test', 'plain.test', 'elsewhere.test', 'willing.test']) {
+  for (const name of ['good.test', 'bad.test', 'plain.test', 'elsewhere.test', 'willing.test', 'trying.test']) {
     dns.records.set(`MX ${name}`, [`10 mx.${name}`])
     dns.records.set(`A mx.${name}`, ['127.0.0.1'])
   }
@@ -165,9 +165,12 @@ test('a domain is told of mail in its name, by those it names and that agree', a
   dns.texts.set('good.test._report._dmarc.willing.test', [`v=DMARC1; rua=${instead}`])
   // One whose name server is gone keeps it from nobody.
   dns.bogus.add('good.test._report._dmarc.gone.test')
-  const send = async (sender: string, signs: boolean) => {
+  // A domain that only tries its policy, and a signer beyond ASCII.
+  dns.texts.set('_dmarc.trying.test', ['v=DMARC1; p=quarantine; t=y; rua=mailto:dmarc@trying.test'])
+  const odd = 'DKIM-Signature: v=1; a=rsa-sha256; d=b\u00fccher.test; s=x; h=from; bh=AAAA; b=AAAA\r\n'
+  const send = async (sender: string, signs: boolean, author = 'a@good.test') => {
     const plain = Buffer.from(
-      `From: a@good.test\r\nTo: anna@example.com\r\nSubject: x\r\nMessage-ID: <${Math.random()}@t>\r\n\r\nHi\r\n`,
+      `${author === 'a@good.test' ? '' : odd}From: ${author}\r\nTo: anna@example.com\r\nSubject: x\r\nMessage-ID: <${Math.random()}@t>\r\n\r\nHi\r\n`,
     )
     const head = signs
       ? await signatures(plain, [{ domain: 'good.test', selector: 's1', privateKey: privatePem(key) }])
@@ -181,8 +184,9 @@ test('a domain is told of mail in its name, by those it names and that agree', a
   }
   for (let n = 0; n < 3; n++) await send('x@evil.test', false)
   await send('x@elsewhere.test', true)
+  await send('x@trying.test', false, 'a@trying.test')
   const total = () => teal.core.read.all<{ n: number }>("SELECT sum(count) AS n FROM report_count WHERE kind = 'dmarc'")
-  await expect.poll(total, { timeout: 10_000 }).toEqual([{ n: 4 }])
+  await expect.poll(total, { timeout: 10_000 }).toEqual([{ n: 5 }])
   advanceClock(afterwards + limits.report.agreementMs)
   const report = await reportTo('dmarc@good.test')
   await reportTo('there@willing.test')
@@ -199,11 +203,14 @@ test('a domain is told of mail in its name, by those it names and that agree', a
   expect(xml).toMatch(/<count>1<\/count>\s*<policy_evaluated>\s*<disposition>none<\/disposition>\s*<dkim>pass<\/dkim>/)
   expect(xml).toMatch(/<envelope_from>evil\.test<\/envelope_from>/)
   expect(xml).not.toContain('<domain></domain>')
+  const tried = unpacked((await reportTo('dmarc@trying.test')).raw)
+  expect(tried).toMatch(/<disposition>none<\/disposition>[^!]*<reason>\s*<type>policy_test_mode<\/type>/)
+  expect(tried).toMatch(/<domain>xn--bcher-kva\.test<\/domain>\s*<selector>x<\/selector>/)
   expect(xml).toMatch(/<dkim>\s*<domain>good\.test<\/domain>\s*<selector>s1<\/selector>\s*<result>pass<\/result>/)
   expect(dns.asked).toContain('TXT good.test._report._dmarc.elsewhere.test')
   await expect.poll(total, { timeout: 10_000 }).toEqual([{ n: null }])
   const wrote = sink.messages.flatMap(({ to }) => to).filter(to => /^(?!tls@|[ax]@)/.test(to))
-  expect(wrote.sort()).toEqual(['dmarc@good.test', 'there@willing.test'])
+  expect(wrote.sort()).toEqual(['dmarc@good.test', 'dmarc@trying.test', 'there@willing.test'])
 })
 
 test('where a domain wants it over HTTPS it is posted, and tried again until it is too old', async () => {
