@@ -83,6 +83,9 @@ type Answer<R extends Fields> = ValueOf<R> | Binary | EventStream | Json
  */
 type BodyKind = 'json' | 'raw' | 'upload'
 
+/** Bytes of whichever type, in the documentation (RFC 9110 12.5.1). */
+export const anyType = '*/*'
+
 export interface Definition<P extends Fields, Q extends Fields, B extends Fields, R extends Fields> {
   readonly method: Method
   /** `:name` stands for one segment. No trailing slash. */
@@ -104,7 +107,7 @@ export interface Definition<P extends Fields, Q extends Fields, B extends Fields
   readonly body?: B
   /** Fields of the answer; `success: true` is put before them unless `success` is one of them. */
   readonly reply?: R
-  /** Media type of an answer that is not JSON, for the documentation. */
+  /** Media type of an answer that has no fields: `anyType` where it is that of what was kept. */
   readonly replyType?: string
   /** What it may refuse with beside what every endpoint may. */
   readonly faults?: readonly FaultCode[]

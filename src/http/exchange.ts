@@ -248,7 +248,10 @@ export class Exchange {
   }
 
   #answer(call: Call, target: Target, grant: Grant | null, result: unknown): Promise<void> | null {
-    if (result instanceof Binary) return this.#binary(call, target.endpoint.allow !== 'public', result)
+    if (result instanceof Binary) {
+      target.check?.bytes(result)
+      return this.#binary(call, target.endpoint.allow !== 'public', result)
+    }
     if (result instanceof EventStream) return this.#events(call, result)
     if (result instanceof Json) return this.#json(call, result.status, result.body, headersText(result.headers))
     let body = (result ?? {}) as Record<string, unknown>

@@ -257,7 +257,9 @@ export function ipAddress(about: About<string> = {}): TUnsafe<string> {
     typeof value === 'string' && isIp(value)
       ? value
       : problems.add(path, 'must be a valid ip address of one of the following versions [ipv4, ipv6]', about.label)
-  return field({ type: 'string', anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] }, read, about)
+  // The type stands in each form: makers of clients know what a text of some format is, and not what a format alone is.
+  const forms = ['ipv4', 'ipv6'].map(format => ({ type: 'string', format }))
+  return field({ anyOf: forms }, read, about)
 }
 
 function isIp(value: string): boolean {

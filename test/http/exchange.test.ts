@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { json } from '../../src/http/answer.ts'
+import { binary, json } from '../../src/http/answer.ts'
 import { endpoint } from '../../src/http/endpoint.ts'
 import { bool, content, id, int, object, optional, text, userId } from '../../src/http/schema.ts'
 import { alice, bob, type Front, startFront } from './front.ts'
@@ -132,6 +132,15 @@ const endpoints = [
     reply: { one: Type.Integer() },
     run: () => ({ one: 'two' as unknown as number }),
   }),
+  endpoint({
+    method: 'GET',
+    path: '/mistyped',
+    tag: 'Test',
+    summary: 'Answers bytes of another type than it documents',
+    allow: null,
+    replyType: 'text/plain',
+    run: () => binary({ headers: { 'content-type': 'text/html' }, body: 'two' }),
+  }),
 ]
 
 let front: Front
@@ -188,6 +197,7 @@ describe('answers', () => {
         status: 500,
         lacks: ['two', 'documented'],
       },
+      { name: 'so is one of bytes of another type', url: '/mistyped', status: 500, lacks: ['two', 'html'] },
       {
         name: 'no token is needed where none is looked at',
         url: '/open?accessToken=bad',

@@ -42,7 +42,7 @@ const endpoints = [
       method,
       path: '/long',
       ...(method === 'POST' && { bodyKind: 'raw' as const }),
-      replyType: 'text/plain',
+      replyType: 'application/octet-stream',
       run: async () => binary({ body: Buffer.alloc(4 * limits.body.chunkBytes, 'x') }),
     }),
   ),

@@ -8,7 +8,7 @@ import { monotonic, shiftClock, sleep } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { binary, eventStream, ranged, rangedHeaders, type StreamEvent } from '../../src/http/answer.ts'
-import { endpoint } from '../../src/http/endpoint.ts'
+import { anyType, endpoint } from '../../src/http/endpoint.ts'
 import type { Caller } from '../../src/http/guard/access.ts'
 import { int, text } from '../../src/http/schema.ts'
 import { type Front, startFront } from './front.ts'
@@ -96,6 +96,7 @@ const endpoints = [
     ...common,
     method: 'GET',
     path: '/bytes/:kind',
+    replyType: anyType,
     params: { kind: text() },
     query: { count: int({ default: 3 }), size: int({ default: 10 }) },
     faults: ['AttachmentNotFound'],
@@ -118,6 +119,7 @@ const endpoints = [
     ...common,
     method: 'GET',
     path: '/range',
+    replyType: anyType,
     headers: rangedHeaders,
     faults: ['RangeNotSatisfiable'],
     run: ({ request }) =>

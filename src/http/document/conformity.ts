@@ -6,7 +6,8 @@
 import Type from 'typebox'
 import type { FaultCode } from '#lib/fault.ts'
 import { schemaCompiler } from '#lib/process/lazy.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Binary } from '../answer.ts'
+import { anyType, type Endpoint } from '../endpoint.ts'
 
 /** Faults that any endpoint may answer with. */
 export const commonFaults: readonly FaultCode[] = [
@@ -34,6 +35,8 @@ export interface ReplyCheck {
   (body: Record<string, unknown>): void
   /** What the endpoint may refuse with. */
   readonly faults: ReadonlySet<FaultCode>
+  /** Throws where bytes are not of the type that the endpoint says. */
+  bytes(answer: Binary): void
 }
 
 /** Made ready by the first answer: a service has hundreds of endpoints, and most tests call a dozen. */
@@ -47,5 +50,10 @@ export function replyCheck(endpoint: Endpoint): ReplyCheck {
     const errors = validator.Errors(sent).map(error => `${error.instancePath} ${error.message}`)
     throw new Error(`The answer of ${endpoint.method} ${endpoint.path} is not as documented: ${errors.join('; ')}`)
   }
-  return Object.assign(check, { faults: new Set([...commonFaults, ...bodyFaults, ...endpoint.faults]) })
+  const bytes = ({ status, headers }: Binary): void => {
+    const type = String(headers['content-type'] ?? 'application/octet-stream').split(';', 1)[0]
+    if (status !== 200 || [type, anyType].includes(endpoint.replyType)) return
+    throw new Error(`The answer of ${endpoint.method} ${endpoint.path} is ${type}, not ${endpoint.replyType}`)
+  }
+  return Object.assign(check, { bytes, faults: new Set([...commonFaults, ...bodyFaults, ...endpoint.faults]) })
 }

@@ -6,7 +6,7 @@
 import { Buffer } from 'node:buffer'
 import type { TSchema } from 'typebox'
 import { type FaultCode, faultForms } from '#lib/fault.ts'
-import { bodyBytesMaxOf, type Endpoint, type Fields } from '../endpoint.ts'
+import { anyType, bodyBytesMaxOf, type Endpoint, type Fields } from '../endpoint.ts'
 import { origin } from '../schema.ts'
 import { bodyFaults, commonFaults } from './conformity.ts'
 
@@ -182,8 +182,6 @@ function parameter(place: string, name: string, schema: TSchema): Json {
   }
 }
 
-const anyType = '*/*'
-
 function requestBody(endpoint: Endpoint): Json {
   const bytes = { schema: { type: 'string', contentMediaType: 'application/octet-stream' } }
   if (endpoint.bodyKind === 'raw') return { required: true, content: { [anyType]: bytes } }
@@ -238,9 +236,10 @@ function relax(node: unknown): unknown {
 
 function responses(endpoint: Endpoint): Json {
   const result: Record<string, Json> = { 200: success(endpoint) }
-  const codes = new Set<FaultCode>([...commonFaults, ...(takesBody(endpoint) ? bodyFaults : []), ...endpoint.faults])
-  if (endpoint.allow === 'public') for (const code of ['InvalidToken', 'ForeignPage'] as const) codes.delete(code)
-  if (endpoint.allow === 'public' || endpoint.allow === null) codes.delete('MissingPrivileges')
+  // Statuses of what `ranged` answers (answer.ts).
+  if (endpoint.headers.includes('if-none-match')) result[304] = { description: 'The client has it already' }
+  if (endpoint.headers.includes('range')) result[206] = { ...result[200], description: 'The range that was asked for' }
+  const codes = new Set<FaultCode>([...anyFaults(endpoint), ...endpoint.faults])
   const byStatus = Map.groupBy(codes, code => faultForms[code].status)
   for (const [status, group] of [...byStatus].toSorted(([a], [b]) => a - b)) {
     const lines = group.map(code => `- \`${code}\`: ${faultForms[code].text}`)
@@ -250,9 +249,27 @@ function responses(endpoint: Endpoint): Json {
   return result
 }
 
+/** What it may be refused with without saying so itself. */
+function anyFaults(endpoint: Endpoint): FaultCode[] {
+  const { allow, params } = endpoint
+  const never = allow === 'public' ? noToken : allow === null ? ['MissingPrivileges'] : []
+  const common = [...commonFaults, ...(takesBody(endpoint) ? bodyFaults : [])].filter(code => !never.includes(code))
+  // A part of the path that is too long, or no text, is no path that there is (api-semantics 1.1).
+  return Object.keys(params).length > 0 ? [...common, 'ResourceNotFound'] : common
+}
+
+const noToken: readonly string[] = ['InvalidToken', 'ForeignPage', 'MissingPrivileges']
+
+/** What is answered that has no fields: an object of any, text, or bytes. */
+function plainSchema(type: string): Json {
+  if (type === 'application/json') return { type: 'object' }
+  return type.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' }
+}
+
 function success(endpoint: Endpoint): Json {
-  if (endpoint.replyType !== undefined) {
-    return { description: 'Done', content: { [endpoint.replyType]: { schema: { type: 'string' } } } }
+  const { replyType } = endpoint
+  if (replyType !== undefined) {
+    return { description: 'Done', content: { [replyType]: { schema: plainSchema(replyType) } } }
   }
   const fields = Object.entries(endpoint.reply)
   const required = fields.filter(([, schema]) => !('~optional' in schema)).map(([name]) => name)

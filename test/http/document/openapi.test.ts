@@ -5,7 +5,8 @@ import { useTeal } from '../../running.ts'
 
 interface Operation {
   readonly operationId: string
-  readonly parameters: readonly { in: string; name: string; required?: boolean }[]
+  readonly parameters: readonly { in: string; name: string; required?: boolean; schema: object }[]
+  readonly responses: Readonly<Record<string, { content?: Record<string, { schema: object }> }>>
 }
 
 const service = useTeal()
@@ -47,4 +48,32 @@ test('every name in a path is a parameter of its operations, and no other', () =
 
 test('the licence is named as validators want it', () => {
   expect(document.info.license).toEqual({ name: 'MIT', identifier: 'MIT' })
+})
+
+test('every answer that there is has its status, its codes and its type', () => {
+  const answers = (path: string, method: string) => document.paths[path]?.[method]?.responses ?? {}
+  // Whoever needs no token may be refused as a page of somebody else, or for a token that the call itself brings.
+  expect(Object.keys(answers('/session', 'delete'))).toContain('403')
+  expect(JSON.stringify(answers('/session/totp', 'post')[403])).toMatch(/"ForeignPage".*"InvalidToken"/)
+  expect(Object.keys(answers('/openapi.json', 'get'))).not.toContain('403')
+  // A part of the path that is too long.
+  expect(JSON.stringify(answers('/users/{user}', 'get')[404])).toContain('"ResourceNotFound"')
+  expect(Object.keys(answers('/users', 'get'))).not.toContain('404')
+  const file = answers('/users/{user}/storage/{file}', 'get')
+  expect(Object.keys(file)).toEqual(expect.arrayContaining(['200', '206', '304', '416']))
+  const bytes = { '*/*': { schema: { type: 'string', format: 'binary' } } }
+  expect([file[200]?.content, file[206]?.content, file[304]?.content]).toEqual([bytes, bytes, undefined])
+  const attachment = '/users/{user}/mailboxes/{mailbox}/messages/{message}/attachments/{attachment}'
+  expect(answers(attachment, 'get')[200]?.content).toEqual(bytes)
+  expect(answers('/openapi.json', 'get')[200]?.content).toEqual({ 'application/json': { schema: { type: 'object' } } })
+})
+
+test('an address of IP is a text in each of its forms, for makers of clients', () => {
+  const ip = document.paths['/users']?.get?.parameters.find(one => one.name === 'ip')
+  expect(ip?.schema).toEqual({
+    anyOf: [
+      { type: 'string', format: 'ipv4' },
+      { type: 'string', format: 'ipv6' },
+    ],
+  })
 })

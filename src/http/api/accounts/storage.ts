@@ -16,7 +16,7 @@ import { counted } from '#store/engine/counted.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { ranged, rangedHeaders } from '../../answer.ts'
 import { pagedCounted } from '../../cursor.ts'
-import { endpoint, type Request } from '../../endpoint.ts'
+import { anyType, endpoint, type Request } from '../../endpoint.ts'
 import { content, id, moment, oneOf, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { dispositionOf, headerText } from '../messages/disposition.ts'
 import { requireUser } from '../messages/mailboxes.ts'
@@ -128,7 +128,7 @@ export function storageEndpoints({ system, bodies }: StorageDeps) {
     allow: 'storage.read',
     params: { user: userId, file: fileId },
     headers: rangedHeaders,
-    replyType: 'application/octet-stream',
+    replyType: anyType,
     faults: ['UserNotFound', 'FileNotFound', 'RangeNotSatisfiable'],
     async run({ input, request }) {
       await requireUser(read, input.user)

@@ -17,7 +17,7 @@ import type { Conversation } from '#store/search/conversations.ts'
 import { binary } from '../../answer.ts'
 import { type Cursor, pagedCounted } from '../../cursor.ts'
 
-import { type Endpoint, endpoint } from '../../endpoint.ts'
+import { anyType, type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, optional, pageReply, paging, text, userId } from '../../schema.ts'
 import { forwardEndpoints } from '../sending/forward.ts'
 import { submitEndpoints } from '../sending/submit.ts'
@@ -186,7 +186,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
     allow: 'attachments.read',
     params: { ...place, attachment: text({ max: 32 }) },
     query: { sendAsString: bool({ default: false, description: 'Text as UTF-8, whatever it was written in' }) },
-    replyType: 'application/octet-stream',
+    replyType: anyType,
     faults: ['UserNotFound', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable', 'AttachmentNotFound'],
     async run({ input }) {
       const { message } = await messageOf(read, input)

@@ -5,7 +5,7 @@
 
 import { Fault } from '#lib/fault.ts'
 import type { Binary } from '../../answer.ts'
-import { type Endpoint, endpoint } from '../../endpoint.ts'
+import { anyType, type Endpoint, endpoint } from '../../endpoint.ts'
 import { entryHeaders, fileHeaders, PageFiles } from '../../page/files.ts'
 import { text } from '../../schema.ts'
 
@@ -53,6 +53,7 @@ export function pageEndpoints(documentation: Endpoint): Endpoint[] {
   const asset = endpoint({
     ...common,
     path: '/assets/:file',
+    replyType: anyType,
     summary: 'A file of the page',
     headers: fileHeaders,
     params: { file: text({ description: 'Its name' }) },
@@ -62,6 +63,7 @@ export function pageEndpoints(documentation: Endpoint): Endpoint[] {
   const worker = endpoint({
     ...common,
     path: '/worker.js',
+    replyType: 'text/javascript',
     summary: 'What keeps the page for when there is no network',
     headers: fileHeaders,
     faults: ['ResourceNotFound'],
