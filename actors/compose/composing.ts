@@ -127,14 +127,14 @@ export class Composing {
     const referenced = await findReferenced(read, user, letter.reference)
     const fields = await withRecipients(read, user, letter.fields, referenced)
     const from = await this.#senderFor(user, fields.from)
+    const sender = envelope?.from === undefined ? from : await this.#senderFor(user, envelope.from)
     const sends = !isDraft && !uploadOnly
     const recipients = recipientsOf({ to: envelope?.to ?? everybody(fields) })
     if (sends && recipients.length === 0) throw new Fault('ENORECIPIENTS')
     if (sends) await refuseSuppressed(read, user.id, recipients)
     return Kept.during(async kept => {
-      const written = await this.#write(user, { letter, fields, from, referenced, target }, kept)
+      const written = await this.#write(user, { letter, fields, from, sender, referenced, target }, kept)
       if (sends) await this.#spend(user, recipients.length)
-      const sender = envelope?.from === undefined ? from : await this.#senderFor(user, envelope.from)
       const submission: Submission = {
         outgoing: sends ? outgoingOf(user, sender.address, recipients, written.sent, letter) : null,
         copy: { ...written.copy, flags: flag.seen | (isDraft ? flag.draft : 0) },
@@ -231,12 +231,15 @@ export class Composing {
       letter: { isDraft, uploadOnly, meta },
       fields,
       from,
+      sender,
       referenced,
       target,
     }: {
       readonly letter: Letter
       readonly fields: MessageFields
       readonly from: Sender
+      /** Of the envelope. */
+      readonly sender: Sender
       readonly referenced: Referenced | undefined
       readonly target: Mailbox | undefined
     },
@@ -254,7 +257,7 @@ export class Composing {
     const sent = await prepare(goes, sequence)
     const to = target === undefined ? { specialUse: isDraft ? '\\Drafts' : '\\Sent' } : { id: target.id }
     const copy = stored === goes ? sent : await prepare(stored, sequence)
-    return { sent, copy: copyInto(to, copy, { ...metaOf({ meta, files, referenced }), from: from.address }) }
+    return { sent, copy: copyInto(to, copy, { ...metaOf({ meta, files, referenced }), from: sender.address }) }
   }
 
   /** The bytes of what is to be stored, and the stored files that went into it. */

@@ -126,6 +126,14 @@ test('a message is sent, with attachments, pictures, an answer and an envelope o
   const [, other] = await queued(user)
   expect(other).toMatchObject({ sender: 'direct@example.com', recipients: ['only@example.org'] })
   expect(other?.source).toMatch(/^From: direct@example\.com|^From: .*<direct@example\.com>/m)
+  const bounced = { from: { address: 'anyone@partner.example' }, envelope: { from: { address: 'direct@example.com' } } }
+  const third = await user.call('POST', '/submit', { ...bounced, to: people('c') })
+  expect((await queued(user))[2]).toMatchObject({ sender: 'direct@example.com' })
+  const copy = await user.call('GET', `/mailboxes/${user.box('Sent Mail')}/messages/${third.body.message.id}`)
+  expect(copy.body).toMatchObject({
+    from: { address: 'anyone@partner.example' },
+    envelope: { from: 'direct@example.com' },
+  })
 })
 
 test('what is only stored is not sent, and marks nothing', async () => {
