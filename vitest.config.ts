@@ -95,7 +95,7 @@ const onFile =
  * length), what runs at the same time and what waits in queues is none of that.
  */
 const alike =
-  /(?:front\/faults|imap\/(?:compress|dialogue|grammar)|net\/proxy-header|document\/openapi|http\/(?:packed|wrong-forms)|owner\/mail-frame|service\/autoconfig|admin\/domain-dns|relay\/(?:forged|odd-hosts)|service\/(?:author|pages|sealed|signing|tracing|verdict-fields))\.test/
+  /(?:front\/faults|imap\/(?:compress|dialogue|grammar)|net\/proxy-header|document\/openapi|http\/(?:packed|wrong-forms)|owner\/mail-frame|service\/autoconfig|admin\/domain-dns|relay\/(?:forged|odd-hosts)|service\/(?:author|origin|pages|sealed|signing|tracing|verdict-fields))\.test/
 
 const onBoth = filesOf(
   file =>

@@ -20,11 +20,12 @@ import { type Cut, dataPath, type Found, secretsOf } from './power/revive.ts'
 import { folder, good } from './programs.ts'
 
 const seed = Number(process.env.SEED ?? Math.floor(performance.timeOrigin) % 1_000_000)
-/** With sessions on threads half as many: what comes to the disk is the same writer's, and each run cuts elsewhere. */
-const cuts =
-  Number(process.env.TEAL_TEST_THREADS ?? 0) === 0
-    ? { first: 32, firstAnswers: 8, work: 48, answers: 48, verified: 2 }
-    : { first: 16, firstAnswers: 4, work: 24, answers: 24, verified: 2 }
+/**
+ * How often the power goes, in both ways of running: with sessions on threads half as often, since what comes to the disk is the same
+ * writer's. Each run cuts elsewhere; `CUTS=10` looks at ten times as many places.
+ */
+const often = Number(process.env.CUTS ?? 1) * (Number(process.env.TEAL_TEST_THREADS ?? 0) === 0 ? 2 : 1)
+const cuts = { first: 8 * often, firstAnswers: 2 * often, work: 12 * often, answers: 12 * often, verified: 2 }
 const losses: readonly Loss[] = ['none', 'some', 'order', 'all']
 const random = new Random(seed)
 const place = folder()
