@@ -107,6 +107,25 @@ describe('the selected mailbox', () => {
     other.close()
   })
 
+  test('who counts changes hears the number of a new message, as of every other it is told of', async () => {
+    const one = await login('INBOX')
+    for (const [items, told] of [
+      ['UID', 'UID 1'],
+      ['MODSEQ FLAGS', 'UID 2 MODSEQ'],
+    ] as const) {
+      const other = await login()
+      await other.ok('ENABLE QRESYNC')
+      await other.ok('SELECT INBOX')
+      await other.ok(`NOTIFY SET (selected (MessageNew (${items}) MessageExpunge))`)
+      await one.ok(append('INBOX', mail('m')))
+      const [, fetched = ''] = await heard(other, 2)
+      expect(fetched).toContain(told)
+      expect(fetched.match(/MODSEQ \(\d+\)/g)).toHaveLength(1)
+      other.close()
+    }
+    one.close()
+  })
+
   test('fetching for a notice marks nothing as seen', async () => {
     const one = await login('INBOX')
     const other = await login('INBOX')

@@ -8,6 +8,7 @@ import { flagText, systemFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { fetchMessages } from '../command/fetch.ts'
 import type { Session, Untagged } from '../session.ts'
+import type { FetchItem } from '../wire/item.ts'
 import { permanentFlags } from '../wire/permanent-flags.ts'
 
 export class UntaggedResponses implements Untagged {
@@ -33,17 +34,20 @@ export class UntaggedResponses implements Untagged {
     this.#session.out.line(`* ${total} RECENT`)
   }
 
-  /** RFC 5465 5.2: what the client asked for of new messages. */
+  /** RFC 5465 5.2: what the client asked for of new messages; who counts changes hears the number of each (RFC 7162 3.1). */
   async arrived(uids: readonly number[]): Promise<void> {
-    const { view, notices } = this.#session
-    const items = notices?.selected?.items ?? []
-    if (view === undefined || items.length === 0) return
+    const { view, notices, condstore } = this.#session
+    const asked = notices?.selected?.items ?? []
+    if (view === undefined || asked.length === 0) return
+    this.numbered ||= condstore
+    const counted = condstore && !asked.some(({ kind }) => kind === 'modseq')
+    const items: readonly FetchItem[] = counted ? [...asked, { kind: 'modseq' }] : asked
     await view.load()
     const places = toRanges(uids.map(uid => view.seqOf(uid) - 1))
     try {
       await fetchMessages(this.#session, view, places, { items, changedSince: 0 }, true)
     } catch (error) {
-      // More than may be moved in a day, or parts that cannot be decoded: the client knows that the messages are there.
+      // More than may be moved in a day: the client knows that the messages are there.
       if (!(error instanceof Fault)) throw error
     }
   }
