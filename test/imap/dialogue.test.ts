@@ -129,6 +129,19 @@ describe('BINARY', () => {
     expect(await fetched('BODY.PEEK[1]')).toContain('{3}\r\nabc')
   })
 
+  test('it keeps no other message from coming, and what was marked seen is told', async () => {
+    await put(part('7bit', 'first'))
+    await put(part('x-secret', 'abc'))
+    await put(part('7bit', 'third'))
+    const { lines, status, text } = await client.ask('FETCH 1:3 BINARY[1]')
+    expect([status, text]).toEqual(['NO', expect.stringMatching(/^\[UNKNOWN-CTE\]/)])
+    expect(lines.filter(line => line.includes('FETCH'))).toEqual([
+      expect.stringMatching(/^\* 1 FETCH \(BINARY\[1\] ~\{5\}\r\nfirst FLAGS \(.*\\Seen.*\)\)$/),
+      expect.stringMatching(/^\* 2 FETCH \(UID 2 FLAGS \(.*\\Seen.*\)\)$/),
+      expect.stringMatching(/^\* 3 FETCH \(BINARY\[1\] ~\{5\}\r\nthird FLAGS \(.*\\Seen.*\)\)$/),
+    ])
+  })
+
   test('what is appended as ~{} comes back byte for byte', async () => {
     const bytes = Buffer.from(Array.from({ length: 512 }, (_, at) => at % 256))
     const head =

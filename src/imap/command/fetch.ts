@@ -72,7 +72,7 @@ export async function fetchMessages(
     await session.out.room()
     if (session.pace.spent) await session.rest()
   }
-  if (plan.unreadable) return { no: true, code: 'CORRUPTION', text: 'Some of the messages cannot be read' }
+  if (plan.refused !== undefined) return { no: true, ...plan.refused }
   // RFC 2180 4.1.2: somebody else took some of them away; a uid that is gone is simply not there.
   if (!byUid && input.changedSince === 0 && answered < count) {
     return { no: true, code: 'EXPUNGEISSUED', text: 'Some of the messages no longer exist' }
@@ -89,8 +89,14 @@ interface Plan {
   readonly fields: ReadonlyMap<FetchItem, ReadonlySet<string>> | undefined
   /** Fetching sets `\Seen`. */
   readonly marks: boolean
-  /** Some message was left out since its bytes are missing or damaged. */
-  unreadable: boolean
+  /** Why some message was left out: its bytes are missing or damaged, or in an encoding that nobody knows. */
+  refused: { readonly code: string; readonly text: string } | undefined
+}
+
+/** Faults of one message, which keep none of the others from being answered. */
+const refusals: Readonly<Record<string, Plan['refused']>> = {
+  BodyUnreadable: { code: 'CORRUPTION', text: 'Some of the messages cannot be read' },
+  UnknownEncoding: { code: 'UNKNOWN-CTE', text: 'Some of the parts cannot be decoded' },
 }
 
 function planOf(session: Session, input: Pick<FetchInput, 'items' | 'changedSince'>, byUid: boolean): Plan {
@@ -115,7 +121,7 @@ function planOf(session: Session, input: Pick<FetchInput, 'items' | 'changedSinc
     detail: has('body') || (fields === undefined && items.some(item => 'section' in item && !isWhole(item.section))),
     header: fields !== undefined,
   }
-  return { items, listed, bodies, fields, marks: marks && session.view?.readOnly === false, unreadable: false }
+  return { items, listed, bodies, fields, marks: marks && session.view?.readOnly === false, refused: undefined }
 }
 
 /** Names of the fields that are asked for, where nothing else is asked of the bytes and rows have them. */
@@ -276,8 +282,10 @@ async function answerBodies(
       } catch (error) {
         const fault = await mail.faultOf(row[column.body], error)
         if (!(fault instanceof Fault)) throw fault
-        if (fault.code === 'BodyUnreadable') plan.unreadable = true
-        else if (fault.code !== 'MessageNotFound') throw fault
+        const refused = refusals[fault.code]
+        if (refused === undefined && fault.code !== 'MessageNotFound') throw fault
+        plan.refused ??= refused
+        if (refused !== undefined && marked.has(row)) tellMarked(session, seq, row)
         missing += 1
       }
       if (out.written - since > limits.imap.sliceBytes) {
@@ -316,6 +324,13 @@ function gathered(rows: readonly ListedRow[]): number[] {
 
 /** Rows of this slice whose flags changed because they were fetched. */
 const marked = new WeakSet<ListedRow>()
+
+/** Of a message that cannot be given its new flags are told all the same: the client takes it that it knows of its own changes. */
+function tellMarked(session: Session, seq: number, row: ListedRow): void {
+  const change = session.condstore ? ` MODSEQ (${row[column.modseq]})` : ''
+  const flags = session.flagsText(row[column.flags], row[column.keywords], row[column.uid])
+  session.out.text(`* ${seq} FETCH (UID ${row[column.uid]} FLAGS (${flags})${change})\r\n`)
+}
 
 async function markSeen(session: Session, view: View, rows: readonly ListedRow[]): Promise<void> {
   const unseen = rows.filter(row => (row[column.flags] & flag.seen) === 0)
