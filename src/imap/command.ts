@@ -19,6 +19,9 @@ export interface Done {
   readonly next?: (session: Session, line: string) => Promise<Done | undefined>
 }
 
+/** A command by numbers meant messages that somebody else took away, of which the client was not told yet (RFC 2180 4). */
+export const someGone: Done = { no: true, code: 'EXPUNGEISSUED', text: 'Some of the messages no longer exist' }
+
 export interface CommandRow {
   /** Upper case. */
   readonly name: string

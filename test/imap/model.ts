@@ -273,8 +273,10 @@ export class Model {
     const change = this.#change + 1
     const changed: string[] = []
     const same: string[] = []
+    let gone = false
     for (const uid of uids) {
       const message = view.folder.at(uid)
+      gone ||= message === undefined
       if (message === undefined) continue
       const after = new Set(sign === '' ? flags : message.flags)
       if (sign === '+') for (const flag of flags) after.add(flag)
@@ -294,7 +296,8 @@ export class Model {
     const lines = silent ? (member.qresync ? counted : []) : [...changed, ...same]
     lines.push(...this.#sync(member, byUid))
     const item = `${sign}FLAGS${silent ? '.SILENT' : ''}`
-    await this.#ask(member, `${byUid ? 'UID ' : ''}STORE ${set} ${item} (${flags.join(' ')})`, lines)
+    const status = gone && !byUid && !silent ? 'NO' : 'OK'
+    await this.#ask(member, `${byUid ? 'UID ' : ''}STORE ${set} ${item} (${flags.join(' ')})`, lines, status)
   }
 
   async #expunge(member: Member): Promise<void> {
@@ -328,13 +331,15 @@ export class Model {
     const target = this.#random.pick(folderNames)
     // Copies of copies would fill the account.
     if (this.#folder(target).messages.length > crowded) return
-    for (const uid of uids) {
+    const none = !byUid && uids.some(uid => view.folder.at(uid) === undefined)
+    for (const uid of none ? [] : uids) {
       const message = view.folder.at(uid)
       if (message === undefined) continue
       this.#folder(target).add(message.flags, ++this.#change)
       this.#touch(this.#folder(target), 'messages')
     }
-    await this.#ask(member, `${byUid ? 'UID ' : ''}COPY ${set} ${target}`, this.#sync(member, byUid))
+    const status = none ? 'NO' : 'OK'
+    await this.#ask(member, `${byUid ? 'UID ' : ''}COPY ${set} ${target}`, this.#sync(member, byUid), status)
   }
 
   async #move(member: Member): Promise<void> {

@@ -47,6 +47,21 @@ describe('changes by others', () => {
     expect(shown(held.lines)).toEqual(['* 2 FETCH (UID 2)', '* 4 FETCH (UID 4)', '* 5 EXISTS'])
     expect(shown(await other.ok('SEARCH ALL'))).toEqual(['* SEARCH 2 4 5'])
     expect(await other.ok('STORE 4 +FLAGS (\\Seen)')).toEqual(['* 4 FETCH (UID 4 FLAGS (\\Seen))'])
+    // RFC 2180 4.2: what is there is changed, and who did not ask for silence hears that it was not all.
+    expect(await other.ask('STORE 3:4 +FLAGS (\\Draft)')).toMatchObject({
+      status: 'NO',
+      text: expect.stringMatching(/^\[EXPUNGEISSUED\]/),
+      lines: ['* 4 FETCH (UID 4 FLAGS (\\Seen \\Draft))'],
+    })
+    expect(await other.ok('STORE 3:4 FLAGS.SILENT (\\Seen)')).toEqual([])
+    // 4.4: all of them are copied or none, but by uid those that are there.
+    expect(await other.ask('COPY 3:4 Trash')).toMatchObject({
+      status: 'NO',
+      text: expect.stringMatching(/^\[EXPUNGEISSUED\]/),
+    })
+    const trash = await one.ok('STATUS Trash (MESSAGES UIDNEXT)')
+    expect(trash.filter(line => line.includes('STATUS'))).toEqual(['* STATUS "Trash" (MESSAGES 0 UIDNEXT 1)'])
+    expect((await other.ask('COPY 2,4 Trash')).status).toBe('OK')
     expect(shown(await other.ok('UID FETCH 4 UID'))).toEqual(['* 4 FETCH (UID 4)', '* 1 EXPUNGE', '* 2 EXPUNGE'])
     expect(await other.ok('FETCH 1:* UID')).toEqual([2, 4, 5].map((uid, at) => `* ${at + 1} FETCH (UID ${uid})`))
     one.close()

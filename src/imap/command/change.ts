@@ -7,8 +7,9 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { changeKeywords, type Flags, parseFlags } from '#mail/flags.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
-import { command, inMailbox, nothing } from '../command.ts'
+import { command, inMailbox, nothing, someGone } from '../command.ts'
 import type { Transferred, UidRanges } from '../mail-store.ts'
+import { placeCount } from '../selected/slices.ts'
 import { markedUnits, requireSpaceFor, unitsOf } from '../selected/units.ts'
 import type { Places, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
@@ -36,20 +37,28 @@ const store = command({
     const { bits, keywords } = flagsOf(input.flags)
     await requireRoomFor(session, view, input.how === 'remove' ? [] : keywords)
     const refused: number[] = []
+    let found = 0
     for (const uids of unitsOf(view, places, limits.imap.storeMessages)) {
       const change = { mailbox: view.id, uids, how: input.how, flags: bits, keywords }
       const done = await session.mail.storeFlags({ ...change, unchangedSince: input.unchangedSince })
       for (const { modseq } of done.changed) view.toldOwn(modseq)
       refused.push(...done.refused)
+      found += done.changed.length + done.same.length + done.refused.length
       // RFC 7162 3.1.3: of a conditional one each message that passed is told, .SILENT or not.
       const all = !input.silent || input.unchangedSince !== undefined
       await answerStore(session, view, input, [...done.changed, ...(all ? done.same : [])])
       view.settle(false)
       if (session.pace.spent) await session.pace.turn()
     }
-    if (refused.length === 0) return undefined
+    // RFC 2180 4.2: the flags of the others are set; who asked for silence hears none of it.
+    const gone = !byUid && !input.silent && found < placeCount(places)
+    if (refused.length === 0) return gone ? someGone : undefined
     const numbers = byUid ? refused : refused.map(uid => view.seqOf(uid)).filter(seq => seq > 0)
-    return { code: `MODIFIED ${formatRanges(toRanges(numbers))}`, text: 'Conditional STORE failed for some' }
+    return {
+      ...(gone && someGone),
+      code: `MODIFIED ${formatRanges(toRanges(numbers))}`,
+      text: 'Conditional STORE failed for some',
+    }
   },
 })
 
@@ -65,10 +74,16 @@ const copy = command({
     const places = await session.resolve(set, byUid)
     const target = await session.target(path)
     if (places.length === 0) return undefined
+    // RFC 2180 4.4: by numbers all of them or none; a uid that is gone is simply not there.
+    if (!byUid && (await view.isHolding(places))) return someGone
     const units = unitsOf(view, places)
     // One is refused as a whole; of several the first ones would be made for nothing.
     if (units.length > 1) await requireSpaceFor(session, view, places)
     const done = await copyUnits(session, view, target.id, units)
+    if (!byUid && done.uids.length < placeCount(places)) {
+      await takeBack(session, done)
+      return someGone
+    }
     const code = copyUid(done)
     return code === undefined ? undefined : { code }
   },
@@ -254,22 +269,27 @@ async function expungeUnits(session: Session, view: View, places: Places, told: 
 async function copyUnits(session: Session, view: View, to: string, units: readonly UidRanges[]): Promise<Transferred> {
   const { mail, pace } = session
   const all: (readonly [number, number])[] = []
-  let uidValidity = 0
+  const copied = { mailbox: to, uidValidity: 0, uids: all }
   try {
     for (const uids of units) {
       const done = await mail.copy({ from: view.id, to, uids })
       for (const pair of done.uids) all.push(pair)
-      uidValidity = done.uidValidity
+      copied.uidValidity = done.uidValidity
       if (pace.spent) await pace.turn()
     }
   } catch (error) {
-    for (let at = 0; at < all.length; at += limits.imap.unitMessages) {
-      const uids = toRanges(all.slice(at, at + limits.imap.unitMessages).map(([, uid]) => uid))
-      await mail.expunge({ mailbox: to, uids, marked: false, archive: false })
-    }
+    await takeBack(session, copied)
     throw error
   }
-  return { mailbox: to, uidValidity, uids: all }
+  return copied
+}
+
+/** Takes away what a COPY that came to nothing had copied. */
+async function takeBack({ mail }: Session, { mailbox, uids }: Transferred): Promise<void> {
+  for (let at = 0; at < uids.length; at += limits.imap.unitMessages) {
+    const some = toRanges(uids.slice(at, at + limits.imap.unitMessages).map(([, uid]) => uid))
+    await mail.expunge({ mailbox, uids: some, marked: false, archive: false })
+  }
 }
 
 /** RFC 4315 3: both lists in the order in which they belong together. */

@@ -11,7 +11,7 @@ import { flag } from '#mail/flags.ts'
 import { isListed, pickLines } from '#mail/header/pick.ts'
 import { formatRanges, toRanges } from '#mail/numbers.ts'
 import { column, type Listed, type ListedRow, type UidSlice } from '#store/mailboxes/listing.ts'
-import { command, type Done, inMailbox } from '../command.ts'
+import { command, type Done, inMailbox, someGone } from '../command.ts'
 import { answerFlags, flagItemsOf } from '../selected/flag-answers.ts'
 import { placeCount, slicesOf } from '../selected/slices.ts'
 import { MessageSource } from '../selected/source.ts'
@@ -74,10 +74,7 @@ export async function fetchMessages(
   }
   if (plan.refused !== undefined) return { no: true, ...plan.refused }
   // RFC 2180 4.1.2: somebody else took some of them away; a uid that is gone is simply not there.
-  if (!byUid && input.changedSince === 0 && answered < count) {
-    return { no: true, code: 'EXPUNGEISSUED', text: 'Some of the messages no longer exist' }
-  }
-  return undefined
+  return !byUid && input.changedSince === 0 && answered < count ? someGone : undefined
 }
 
 interface Plan {

@@ -125,11 +125,11 @@ export class View {
     return Math.min(this.#modseq, this.#goneModseq)
   }
 
-  /** Whether messages went that the client still counts. */
-  async isHolding(): Promise<boolean> {
+  /** Whether messages went that the client still counts, of those at some places or of all. */
+  async isHolding(places: Places = [[0, Infinity]]): Promise<boolean> {
     if (!this.#expunges) return false
     await this.load()
-    return this.rows.wentAfter(this.#goneModseq, uid => this.seqOf(uid) > 0)
+    return this.rows.wentAfter(this.#goneModseq, uid => inRanges(places, this.seqOf(uid) - 1))
   }
 
   /** Takes note of a change of the account; whether it concerns this folder. */
