@@ -22,8 +22,9 @@ export class Dialogue {
     socket.on('error', () => {})
   }
 
-  static async open(at: { host: string; port: number }): Promise<Dialogue> {
-    const socket = connect(at.port, at.host)
+  /** @param localAddress where it comes from: every 127.x.y.z is an address of this machine */
+  static async open(at: { host: string; port: number }, localAddress?: string): Promise<Dialogue> {
+    const socket = connect({ ...at, ...(localAddress !== undefined && { localAddress }) })
     socket.setNoDelay(true)
     await once(socket, 'connect')
     return new Dialogue(socket)

@@ -40,12 +40,17 @@ const explained: ReadonlySet<FaultCode> = new Set([
 ])
 
 /** Who names recipients. */
-export interface Speaking {
+export interface Speaking extends Lender {
   readonly service: string
   readonly remoteAddress: string
   readonly helo?: string
   /** Of this session. */
   readonly refusedRecipients?: number
+}
+
+/** A session that has no claim to its place while it is made to wait for something. */
+interface Lender {
+  lend?<Value>(task: Promise<Value>): Promise<Value>
 }
 
 export interface BroughtEnvelope {
@@ -56,15 +61,18 @@ export interface BroughtEnvelope {
   readonly id: string
   readonly utf8: boolean
   readonly notice?: MessageNotice
-  readonly speaker: Bringer & {
-    /** The listener: what comes by any other than SMTP is not strange. */
-    readonly service: string
-    /** As in a Received field: ESMTPS for example. */
-    readonly protocol: string
-    /** What the listener knows of a login. */
-    readonly user?: unknown
-    readonly tls: Passage['tls']
-  }
+  readonly speaker: Deliverer
+}
+
+/** Who brings a message. */
+interface Deliverer extends Bringer, Lender {
+  /** The listener: what comes by any other than SMTP is not strange. */
+  readonly service: string
+  /** As in a Received field: ESMTPS for example. */
+  readonly protocol: string
+  /** What the listener knows of a login. */
+  readonly user?: unknown
+  readonly tls: Passage['tls']
 }
 
 export class Reception {
@@ -108,7 +116,8 @@ export class Reception {
       this.#refused(speaker, { to: cut(address) }, error)
       const unknown = error instanceof Fault && error.code === 'UserNotFound'
       if (unknown && this.#isStrange(speaker)) {
-        await this.#asking(door.unknown(speaker.remoteAddress, speaker.refusedRecipients ?? 0))
+        const wait = door.unknown(speaker.remoteAddress, speaker.refusedRecipients ?? 0)
+        await this.#asking(speaker.lend?.(wait) ?? wait)
       }
       throw error
     }
@@ -154,6 +163,12 @@ export class Reception {
     }
   }
 
+  /** Name servers that a stranger chose are asked: how long they take is not to hold his place for him. */
+  #judge(received: Received, from: string, speaker: Deliverer): ReturnType<Verifier['judge']> {
+    const judged = this.#options.verifier.judge(received, from, speaker)
+    return speaker.lend?.(judged) ?? judged
+  }
+
   /** One outcome for each recipient, in order, on disk. @throws Fault MessageMalformed, SenderRefused, SenderUnproven, VirusFound, and as `LocalDelivery.deliver` */
   async #deliver(
     received: Received,
@@ -164,14 +179,14 @@ export class Reception {
     score: number
     found: readonly SpamPart[]
   }> {
-    const { verifier, scanners, hostname: by, delivery, door } = this.#options
+    const { scanners, hostname: by, delivery, door } = this.#options
     const { helo, remoteAddress, protocol, tls } = speaker
     const strange = speaker.service === 'smtp'
     const at = now()
     try {
       // What others find behind what is read of a header here nobody has judged. What the own house hands over keeps its verdicts.
       if (strange) checkHeaderSize(received.root.headerEnd)
-      const judged = strange ? await this.#asking(verifier.judge(received, from, speaker)) : undefined
+      const judged = strange ? await this.#asking(this.#judge(received, from, speaker)) : undefined
       const to = recipients.map(({ address }) => address)
       const standing = judged?.standing ?? []
       const suspicion = standing.reduce((sum, { score }) => sum + score, 0)

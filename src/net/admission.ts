@@ -240,6 +240,7 @@ export class Ticket {
   readonly #gate: Gate
   #rank: 'stranger' | 'favoured' | 'proven'
   #peer: Peer | undefined
+  #lent = false
   #released = false
 
   constructor(gate: Gate, networks: readonly string[], rank: 'stranger' | 'favoured') {
@@ -254,12 +255,23 @@ export class Ticket {
   }
 
   get waiting(): Peer['waiting'] {
-    return this.#peer?.waiting ?? false
+    const waiting = this.#peer?.waiting ?? false
+    return waiting === false && this.#lent && this.#peer !== undefined ? 'idle' : waiting
   }
 
   /** Who goes where room is needed; a ticket without one stays. */
   hold(peer: Peer | undefined): void {
     this.#peer = peer
+  }
+
+  /** While the other side is made to wait for this it has no more claim to its place than who waits idle. @throws what `task` does */
+  async lend<Value>(task: Promise<Value>): Promise<Value> {
+    this.#lent = true
+    try {
+      return await task
+    } finally {
+      this.#lent = false
+    }
   }
 
   /** The connection did what it is for; among those that did, it is the last to go. */
@@ -294,8 +306,11 @@ export class Ticket {
   }
 }
 
+/** What a connection does with its ticket. */
+export type Place = Pick<Ticket, 'lend' | 'favour' | 'prove' | 'release'>
+
 /** Stands for a ticket where nobody counts. */
-export const untold: Pick<Ticket, 'favour' | 'prove' | 'release'> = { favour() {}, prove() {}, release() {} }
+export const untold: Place = { lend: task => task, favour() {}, prove() {}, release() {} }
 
 function half(count: number): number {
   return Math.ceil(count / 2)

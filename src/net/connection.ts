@@ -14,7 +14,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { hearAtOnce } from '#lib/process/link.ts'
 import { plainAddress } from './address.ts'
-import { type Peer, type Ticket, untold } from './admission.ts'
+import { type Peer, type Place, untold } from './admission.ts'
 import { DeflateSocket } from './deflate.ts'
 import { Disconnected } from './disconnected.ts'
 import { Gone } from './gone.ts'
@@ -36,7 +36,7 @@ export class Connection implements StreamHearer {
   /** Silence after which `line` and `fill` end with IdleTimeout. May be changed. */
   idleMs: number
   /** Its place among all connections: whoever logs in or hands in a message keeps it longer. */
-  ticket: Pick<Ticket, 'favour' | 'prove' | 'release'> = untold
+  ticket: Place = untold
 
   #socket: Stream
   #gone: Gone | undefined
@@ -216,7 +216,7 @@ export class Connection implements StreamHearer {
 
   /**
    * Answers STARTTLS: what was written goes out first, what the peer sent too early is dropped (it was not protected), and
-   * the handshake is made. @throws Disconnected where it fails
+   * the handshake is made, all of it in the time for a handshake. @throws Disconnected where it fails
    */
   async startTls(store: TlsStore): Promise<void> {
     const plain = this.#socket
@@ -228,7 +228,8 @@ export class Connection implements StreamHearer {
     this.#forget()
     deafen(plain)
     this.#flush()
-    if (plain.writableLength > 0) await new Promise<void>(resolve => plain.write('', () => resolve()))
+    this.#deadline = monotonic() + limits.net.handshakeMs
+    if (plain.writableLength > 0) await this.ticket.lend(new Promise<void>(taken => plain.write('', () => taken())))
     if (plain.destroyed) {
       // Nobody listened meanwhile.
       this.heardClose()
@@ -237,7 +238,6 @@ export class Connection implements StreamHearer {
     const socket = secureSocket(plain, store)
     this.#socket = socket
     hear(socket, this)
-    this.#deadline = monotonic() + limits.net.handshakeMs
     await new Promise<void>((resolve, reject) => {
       this.#reader = { resolve, reject }
       socket.once('secure', () => {

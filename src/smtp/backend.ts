@@ -28,6 +28,8 @@ export interface Speaker {
   readonly declaredBytes: number
   /** Recipients of this session that were refused. */
   readonly refusedRecipients: number
+  /** While it is made to wait for this, whoever needs room may have its place. @throws what `task` does */
+  lend<Value>(task: Promise<Value>): Promise<Value>
   /** Ends the session: at once where it waits for its peer, else after what it is doing. */
   end(reason: string): void
 }

@@ -114,6 +114,10 @@ export class Session implements Speaker {
     }
   }
 
+  lend<Value>(task: Promise<Value>): Promise<Value> {
+    return this.connection.ticket.lend(task)
+  }
+
   end(reason: string): void {
     this.#ending ??= reason
     if (!this.#waits || this.#over) return

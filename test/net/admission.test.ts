@@ -69,6 +69,21 @@ describe('a thousand networks', () => {
     expect(open(gate, address(12))).toBeUndefined()
   })
 
+  test('who is made to wait for something goes as who waits idle, while that lasts', async () => {
+    const { gate } = house(6)
+    const made = (['midway', false, false] as const).map((waiting, net) => open(gate, address(net), waiting))
+    const waits = Promise.withResolvers<number>()
+    const lent = made[1]?.ticket.lend(waits.promise)
+    expect(open(gate, address(10), false)).toBeDefined()
+    expect(made.map(one => one?.gone)).toEqual([false, true, false])
+    waits.resolve(7)
+    expect(await lent).toBe(7)
+    await made[2]?.ticket.lend(Promise.resolve())
+    expect(open(gate, address(11), false)).toBeDefined()
+    expect(made.map(one => one?.gone)).toEqual([true, true, false])
+    expect(open(gate, address(12), false)).toBeUndefined()
+  })
+
   test('from a network somebody logged in from a newcomer finds room, and stays when strangers come', () => {
     const { gate } = house(10)
     const first = open(gate, address(1))

@@ -1,9 +1,17 @@
 // Lines, literals, output and its back-pressure, and the orderly and disorderly ends of a connection.
 
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { monotonic } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
+import type { Ticket } from '#net/admission.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
 import { type Listener, type ListenOptions, listen } from '#net/listener.ts'
+import { selfSigned } from '#net/tls/self-signed.ts'
+import { TlsStore } from '#net/tls/tls.ts'
 import { Wire } from './wire.ts'
 
 const listeners: Listener[] = []
@@ -256,6 +264,28 @@ describe('output', () => {
     const wire = await open()
     wire.pause()
     wire.send('go\r\n')
+    await until(() => listener.sessions === 0)
+  })
+
+  test('a peer that wants TLS and does not take what was said before has the time of a handshake', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'teal-connection-'))
+    const store = new TlsStore(await selfSigned(folder, 'mx.teal.test'))
+    rmSync(folder, { recursive: true })
+    let connection: Connection | undefined
+    const { open, listener } = await serve(async accepted => {
+      await accepted.line()
+      accepted.write(Buffer.alloc(12_000_000))
+      connection = accepted
+      await accepted.startTls(store)
+    })
+    const wire = await open()
+    wire.pause()
+    wire.send('STARTTLS\r\n')
+    await until(() => connection !== undefined)
+    // Who comes meanwhile may have its place.
+    const ticket = connection?.ticket as Ticket | undefined
+    expect(ticket?.waiting).toBe('idle')
+    connection?.sweep(monotonic() + limits.net.handshakeMs)
     await until(() => listener.sessions === 0)
   })
 

@@ -21,7 +21,8 @@ beforeAll(async () => {
     {
       hostname: 'mx.example.com',
       mail: { classificationHeaders: true },
-      smtp: { dnsServers: [dns.address], unjudged: [] },
+      smtp: { dnsServers: [dns.address], unjudged: [], maxOpen: 8 },
+      network: { proxies: [] },
       spam: { blockLists: ['bl.test=40'], allowLists: ['wl.test'], uriLists: ['uri.test'] },
       dkim: { automatic: false },
     },
@@ -44,8 +45,8 @@ beforeEach(() => {
 
 let count = 0
 
-async function open(helo = 'out.far.test'): Promise<Dialogue> {
-  const smtp = await Dialogue.open(service.at('smtp'))
+async function open(helo = 'out.far.test', from?: string): Promise<Dialogue> {
+  const smtp = await Dialogue.open(service.at('smtp'), from)
   await smtp.reply()
   await smtp.ask(`EHLO ${helo}`)
   return smtp
@@ -135,6 +136,32 @@ test('what a stranger says of spam is cut out', async () => {
   const { source } = await newest()
   expect(source).not.toContain('-9')
   expect(source.match(/^X-Spam-Flag/gim)).toHaveLength(1)
+})
+
+test('who is made to wait for a wrong name, or waits for name servers of his own, holds no place against others', async () => {
+  const { cache } = teal.core
+  // Nobody logged in from there.
+  const strangers = () => Promise.all(Array.from({ length: 4 }, () => open('out.far.test', '127.0.0.7')))
+  const first = await strangers()
+  for (const one of first) expect(await one.ask('MAIL FROM:<bob@far.test>')).toMatch(/^250/)
+  await cache.count('unknown recipients', '127.0.0.0/24', limits.time.hour, 16)
+  for (const one of first) one.send('RCPT TO:<nobody@example.com>\r\n')
+  await expect.poll(() => cache.counted('unknown recipients', '127.0.0.0/24').used).toBe(20)
+  const second = await strangers()
+  for (const one of first) await one.closed()
+  cache.remove('unknown recipients', '127.0.0.0/24')
+
+  dns.silent.add('slow.test')
+  for (const [at, one] of second.entries()) {
+    expect(await one.ask(`MAIL FROM:<bob@s${at}.slow.test>`)).toMatch(/^250/)
+    expect(await one.ask('RCPT TO:<anna@example.com>')).toMatch(/^250/)
+    expect(await one.ask('DATA')).toMatch(/^354/)
+    one.send(stuffed(Buffer.from('Subject: slow\r\n\r\n')))
+  }
+  await expect.poll(() => dns.asked.filter(name => /^TXT s\d\.slow/.test(name)).length).toBeGreaterThanOrEqual(4)
+  for (const one of await strangers()) one.close()
+  for (const one of second) await one.closed()
+  dns.silent.clear()
 })
 
 test('mail of a listed host has to come twice, and then counts as listed', async () => {
