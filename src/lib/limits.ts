@@ -447,6 +447,9 @@ export const limits = {
     knownMs: 1 * day,
     /** Networks that are looked at for a connection that has to go. */
     groupsLookedAt: 64,
+    /** How long those who are in the middle of something stay before those who wait idle, counted from when they were let in or handed in a
+     *  message: what takes longer comes again where room is needed. */
+    midwayMs: 1 * minute,
     /** Time a connection that has to go has to take its last word. */
     displaceMs: 1 * second,
     /** Connections the kernel may hold until they are accepted; a storm of logins comes at once. */

@@ -2,7 +2,8 @@
 //
 // Whoever has not shown that he belongs here is a stranger. Strangers share half of what there is, of a listener and of the
 // whole; where that is full the newcomer is let in and the longest idle of them goes, first of networks that have many, so
-// that a thousand networks that only hold connections cannot keep anybody out. A connection that logged in is never sent
+// that a thousand networks that only hold connections cannot keep anybody out; who is in the middle of something is spared for a
+// minute, since a message of which a byte comes now and then holds a place, too. A connection that logged in is never sent
 // away for another; one from a network that somebody logged in from, one that handed in a message and one through a proxy
 // goes only after all strangers. Networks are bounded, too: an address and those around it (lib/network.ts).
 
@@ -241,6 +242,8 @@ export class Ticket {
   #rank: 'stranger' | 'favoured' | 'proven'
   #peer: Peer | undefined
   #lent = false
+  /** When it was let in, or did last what it is for (monotonic). */
+  #since = monotonic()
   #released = false
 
   constructor(gate: Gate, networks: readonly string[], rank: 'stranger' | 'favoured') {
@@ -256,7 +259,8 @@ export class Ticket {
 
   get waiting(): Peer['waiting'] {
     const waiting = this.#peer?.waiting ?? false
-    return waiting === false && this.#lent && this.#peer !== undefined ? 'idle' : waiting
+    if (waiting === false) return this.#lent && this.#peer !== undefined ? 'idle' : false
+    return monotonic() - this.#since > limits.net.midwayMs ? 'idle' : waiting
   }
 
   /** Who goes where room is needed; a ticket without one stays. */
@@ -276,6 +280,7 @@ export class Ticket {
 
   /** The connection did what it is for; among those that did, it is the last to go. */
   favour(): void {
+    this.#since = monotonic()
     if (this.#rank !== 'proven') this.#move('favoured')
   }
 

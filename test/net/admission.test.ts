@@ -1,6 +1,7 @@
 // Who is let in and who has to go, with made-up connections from made-up networks.
 
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
+import { limits } from '#lib/limits.ts'
 import { Admission, type Gate, type Peer, type Ticket } from '#net/admission.ts'
 import { connectionsFor, descriptorsMax } from '#net/descriptors.ts'
 
@@ -67,6 +68,19 @@ describe('a thousand networks', () => {
     open(gate, address(11), false)
     expect(made.map(one => one?.gone)).toEqual([true, false, true])
     expect(open(gate, address(12))).toBeUndefined()
+  })
+
+  test('who is in the middle of something for long goes as who waits idle, and who hands in a message begins anew', () => {
+    const { gate } = house(8)
+    const made = [1, 2, 3].map(net => open(gate, address(net), 'midway'))
+    const clock = vi.spyOn(performance, 'now')
+    clock.mockReturnValue(performance.now() + limits.net.midwayMs + 1)
+    made[0]?.ticket.favour()
+    expect(made.map(one => one?.ticket.waiting)).toEqual(['midway', 'idle', 'idle'])
+    const late = [4, 5].map(net => open(gate, address(net), 'midway'))
+    for (const net of [6, 7, 8]) open(gate, address(net), 'idle')
+    clock.mockRestore()
+    expect([...made, ...late].map(one => one?.gone)).toEqual([false, true, true, false, false])
   })
 
   test('who is made to wait for something goes as who waits idle, while that lasts', async () => {
