@@ -81,6 +81,7 @@ export async function signatures(
   const pieces = Buffer.isBuffer(message) ? [message] : message
   const signer = makeSigner({
     signTime: new Date(now()),
+    headerList: covered,
     signatureData: keys.map(({ domain, selector, privateKey }) => ({
       signingDomain: domainToAscii(domain),
       selector,
@@ -98,6 +99,18 @@ const sealed = [
   ...['From', 'Sender', 'Reply-To', 'Subject', 'Date', 'Message-ID', 'To', 'Cc'],
   ...['MIME-Version', 'Content-Type', 'Content-Transfer-Encoding'],
 ]
+/**
+ * Signed where they are there: what the library signs (RFC 6376 5.4.1), and what is nothing worth to a reader without: one click that ends a
+ * subscription (RFC 8058 4 wants both fields signed), what large services count complaints by, keys, and what is said of TLS.
+ */
+const covered = [
+  ...sealed,
+  ...['Content-ID', 'Content-Description', 'In-Reply-To', 'References', 'BIMI-Selector', 'Feedback-ID', 'Autocrypt'],
+  ...['Resent-Date', 'Resent-From', 'Resent-Sender', 'Resent-To', 'Resent-Cc', 'Resent-Message-ID'],
+  ...['List-Id', 'List-Help', 'List-Unsubscribe', 'List-Unsubscribe-Post', 'List-Subscribe', 'List-Post', 'List-Owner'],
+  ...['List-Archive', 'TLS-Required', 'TLS-Report-Domain', 'TLS-Report-Submitter'],
+].join(':')
+
 const sealedKeys = new Set(sealed.map(name => name.toLowerCase()))
 
 /** One class for all messages: the engine would keep a class of each for as long as it keeps old garbage. */

@@ -14,6 +14,9 @@ const message = Buffer.from(
     'Subject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=',
     'Date: Tue, 1 Jul 2025 10:00:00 +0000',
     'Message-ID: <1@example.com>',
+    'List-Unsubscribe: <https://example.com/u>',
+    'List-Unsubscribe-Post: List-Unsubscribe=One-Click',
+    'Feedback-ID: c1:bob:news:example',
     'X-Trace: kept out of it',
     '',
     'Text with trailing space \t',
@@ -64,6 +67,9 @@ describe('a signature', () => {
     for (const [from, to] of [
       ['Text with', 'Test with'],
       ['Alice', 'Malice'],
+      ['com/u', 'org/u'],
+      ['One-Click', 'One-Glance'],
+      ['c1:bob', 'c2:bob'],
     ] as const) {
       const changed = Buffer.from(message.toString().replace(from, to))
       const [[, , result] = []] = await verify(Buffer.concat([head, changed]), [rsa, 'example.com', 's1'])
