@@ -280,6 +280,7 @@ test.each([
   ['DELETE nowhere', 'NONEXISTENT'],
   ['RENAME nowhere z', 'NONEXISTENT'],
   ['RENAME Junk Trash', 'ALREADYEXISTS'],
+  ['RENAME Junk Junk', 'ALREADYEXISTS'],
   ['RENAME Junk Junk/below', 'CANNOT'],
   ['SELECT nowhere', 'NONEXISTENT'],
   ['STATUS nowhere (MESSAGES)', 'NONEXISTENT'],

@@ -82,6 +82,8 @@ const rename = command({
     requireName(to)
     const { mail } = session
     const mailbox = await mail.folderAt(from)
+    // RFC 9051 6.3.6: a name that is there already is refused, its own as well.
+    if (mailbox !== undefined && from === to) throw new Fault('MailboxExistsError')
     // It is listed where others lie below it, and RFC 9051 6.3.6 has these follow.
     if (mailbox === undefined) await mail.renameParent({ from, to })
     else if (from !== 'INBOX') await mail.changeFolder({ id: mailbox.id, path: to })
