@@ -1423,6 +1423,8 @@ export const limits = {
     chosenMax: 100_000,
     /** A line of an mbox file that is held; a longer one is taken in pieces. */
     lineBytesMax: 64 * kib,
+    /** Messages of an mbox file whose Content-Length is wrong, after which none is believed. */
+    wrongLengthsMax: 10,
     /** Time for a file of mail to arrive and be taken in, and bytes of it. */
     fileMs: 6 * hour,
     fileBytesMax: 32 * 1024 * mib,

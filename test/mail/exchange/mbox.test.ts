@@ -83,3 +83,31 @@ test('what a message begins with is its own, though it looks like what is put on
     idate: Date.UTC(2001, 1, 3, 4, 5, 6),
   })
 })
+
+describe('a message whose length is said', () => {
+  const inner = 'See:\n>From me\n\nFrom a@b Sat Feb  3 04:05:06 2001\nSubject: inner\n\nx\n'
+  const file = (length: number) =>
+    `From a@b Sat Feb  3 04:05:06 2001\nSubject: x\nContent-Length: ${length}\n\n${inner}\nFrom c@d Sat Feb  3 04:05:06 2001\nSubject: y\n\nz\n`
+  const whole = `Subject: x\nContent-Length: ${inner.length}\n\n${inner}`
+
+  test.each([1, 7, 4096])('is as long as that where another one follows, in pieces of %i bytes', async size => {
+    expect(await read(Buffer.from(file(inner.length)), size)).toEqual([whole, 'Subject: y\n\nz\n'])
+    const alone = file(inner.length).split('\nFrom c@d')[0] ?? ''
+    for (const end of ['', '\n']) expect(await read(Buffer.from(alone + end), size)).toEqual([whole])
+  })
+
+  test.each([1, -1, 5, -5, 30, 1000])(
+    'ends at the next From line where that is wrong by more than a line end (%i bytes)',
+    async by => {
+      const length = inner.length + by
+      const first = `Subject: x\nContent-Length: ${length}\n\nSee:\nFrom me\n`
+      const wanted = Math.abs(by) === 1 ? [whole.replace(/\d+/, `${length}`)] : [first, 'Subject: inner\n\nx\n']
+      expect(await read(Buffer.from(file(length)), 7)).toEqual([...wanted, 'Subject: y\n\nz\n'])
+    },
+  )
+
+  test('is not read again and again where none of them is true', async () => {
+    const bytes = Buffer.from(`${file(100_000)}\n`.repeat(200))
+    expect(await read(bytes, 4096, 1e6)).toHaveLength(600)
+  })
+})
