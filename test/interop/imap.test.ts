@@ -1,4 +1,4 @@
-// Real IMAP programs against the service: mbsync, offlineimap, fetchmail, mutt, curl, imapflow, Python's imaplib.
+// Real IMAP programs against the service: mbsync, offlineimap, interimap, fetchmail, mutt, curl, imapflow, Python's imaplib.
 
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ let password = ''
 let place = { path: '', remove: () => {} }
 
 beforeAll(() => {
-  needPrograms('mbsync', 'offlineimap', 'fetchmail', 'mutt', 'curl', 'script', 'python3')
+  needPrograms('mbsync', 'offlineimap', 'interimap', 'fetchmail', 'mutt', 'curl', 'script', 'python3')
 })
 
 beforeEach(async () => {
@@ -35,8 +35,8 @@ async function fill(mailbox = 'INBOX'): Promise<void> {
 }
 
 /** The messages of a mailbox as the service has them, with their flags. */
-async function stored(mailbox: string): Promise<{ text: string; flags: string }[]> {
-  const client = await Client.login(service.at('imap'), user)
+async function stored(mailbox: string, of = user): Promise<{ text: string; flags: string }[]> {
+  const client = await Client.login(service.at('imap'), of)
   await client.ok(`EXAMINE ${mailbox}`)
   const lines = (await client.ok('FETCH 1:* (FLAGS BODY.PEEK[])')).filter(line => / FETCH /.test(line))
   client.close()
@@ -132,6 +132,43 @@ test('offlineimap fetches everything and carries flags back', async () => {
   renameSync(first?.name ?? '', (first?.name ?? '').replace(/\/(new|cur)\//, '/cur/').replace(/:2,.*$/, ':2,FS'))
   await sync()
   expect((await stored('INBOX')).filter(one => one.flags.includes('\\Flagged'))).toHaveLength(1)
+})
+
+test('interimap, which asks for nothing but what changed (QRESYNC), keeps two accounts alike', async () => {
+  const other = `other${number}`
+  await service.user(other)
+  const small = messages.filter(text => text.length < 10_000)
+  const far = await Client.login(service.at('imap'), user, 'INBOX')
+  for (const message of small) await far.ok(append('INBOX', message))
+  const odd = '"a.b/\\"c\\" &APY-"'
+  for (const command of [`CREATE ${odd}`, append(odd, small[0] ?? '')]) await far.ok(command)
+  const { host, port } = service.at('imap')
+  const side = (name: string, account: string) =>
+    `[${name}]\ntype = imap\nhost = ${host}\nport = ${port}\nSTARTTLS = NO\nauth = PLAIN\nusername = ${account}\npassword = secret of ${account}\n`
+  const rc = join(place.path, 'interimaprc')
+  writeFileSync(rc, `database = ${place.path}/state.db\n${side('local', other)}${side('remote', user)}`, {
+    mode: 0o600,
+  })
+  const sync = () => good('interimap', [`--config=${rc}`], { env: { XDG_DATA_HOME: place.path } })
+  const inbox = async (of: string) =>
+    sorted((await stored('INBOX', of)).map(one => `${one.flags.split(' ').sort().join(' ')} ${one.text}`))
+  await sync()
+  expect((await stored(odd, other)).map(one => one.text)).toEqual([small[0]])
+
+  const near = await Client.login(service.at('imap'), other, 'INBOX')
+  await far.ok('STORE 1,4 +FLAGS (\\Flagged $Work)')
+  await far.ok('STORE 2 +FLAGS (\\Deleted)')
+  await near.ok('STORE 5 +FLAGS (\\Seen)')
+  await near.ok('STORE 3 +FLAGS (\\Deleted)')
+  for (const client of [far, near]) await client.ok('EXPUNGE')
+  await near.ok(append('INBOX', (small[0] ?? '').replace('plain', 'made here')))
+  for (const client of [far, near]) client.close()
+  await sync()
+  const here = await inbox(other)
+  expect(here).toEqual(await inbox(user))
+  expect(here).toHaveLength(small.length - 1)
+  expect(here.filter(one => one.startsWith('$Work \\Flagged '))).toHaveLength(2)
+  expect(here.filter(one => one.startsWith('\\Seen '))).toHaveLength(1)
 })
 
 test('fetchmail fetches over IMAP and marks what it took', async () => {

@@ -31,6 +31,7 @@ const debian = {
   fish: 'fish',
   gcc: 'gcc',
   haproxy: 'haproxy',
+  interimap: 'interimap',
   ip: 'iproute2',
   'ldns-signzone': 'ldnsutils',
   man: 'man-db',
