@@ -20,11 +20,8 @@ import { type Cut, dataPath, type Found, secretsOf } from './power/revive.ts'
 import { folder, good } from './programs.ts'
 
 const seed = Number(process.env.SEED ?? Math.floor(performance.timeOrigin) % 1_000_000)
-/**
- * How often the power goes, in both ways of running: with sessions on threads half as often, since what comes to the disk is the same
- * writer's. Each run cuts elsewhere; `CUTS=10` looks at ten times as many places.
- */
-const often = Number(process.env.CUTS ?? 1) * (Number(process.env.TEAL_TEST_THREADS ?? 0) === 0 ? 2 : 1)
+/** How often the power goes: in each of both ways of running, and elsewhere in each run. `CUTS=10` looks at ten times as many places. */
+const often = Number(process.env.CUTS ?? 1)
 const cuts = { first: 8 * often, firstAnswers: 2 * often, work: 12 * often, answers: 12 * often, verified: 2 }
 const losses: readonly Loss[] = ['none', 'some', 'order', 'all']
 const random = new Random(seed)

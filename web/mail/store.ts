@@ -6,7 +6,7 @@ import { effect, signal, untracked } from '@preact/signals'
 import { call, type Reply } from '../base/client.ts'
 import { keep, kept } from '../base/kept.ts'
 import { shownName } from '../base/names.ts'
-import { owner } from '../base/session.ts'
+import { owner, session } from '../base/session.ts'
 import { baseTexts } from '../texts/texts.ts'
 import { MessageList } from './list/message-list.ts'
 import { byConversation, fromFolder, fromSearch, type Source } from './list/sources.ts'
@@ -24,6 +24,8 @@ export const areFresh = signal(false)
 export const isOffline = signal(false)
 
 export const user = (): string => owner().id
+/** Whether it is still this account that is signed in, for who waited meanwhile. */
+export const isStillUser = (id: string): boolean => session.value?.user?.id === id
 
 interface Counters {
   readonly total: number
@@ -35,14 +37,16 @@ const toldMeanwhile = new Set<Map<string, Counters>>()
 
 export async function loadFolders(): Promise<void> {
   const told = new Map<string, Counters>()
+  const of = user()
   toldMeanwhile.add(told)
   const { results } = await call('GET /users/:user/mailboxes', {
-    params: { user: user() },
+    params: { user: of },
     query: { counters: true },
   }).finally(() => toldMeanwhile.delete(told))
+  if (!isStillUser(of)) return
   folders.value = results.map(folder => ({ ...folder, ...told.get(folder.id) }))
   areFresh.value = true
-  keep(user(), 'folders', results)
+  keep(of, 'folders', results)
 }
 
 let opening: Promise<void> | undefined

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { type Account, account } from '../../http/api/mail-world.ts'
 import { filesKept, isKept } from './kept.ts'
-import { look, shoot, usePage } from './page.ts'
+import { look, setOffline, shoot, usePage } from './page.ts'
 
 const pages = usePage()
 const { service } = pages
@@ -71,7 +71,7 @@ test('a page that is opened without a network has the files still, and brings th
   pages.expectErrors('ERR_', 'Failed to load', 'net::')
   await page.getByText('Nothing here').waitFor()
   await isKept(page, 'list ')
-  await page.context().setOffline(true)
+  await setOffline(page.context(), true)
   await page.getByRole('button', { name: 'New message' }).click()
   // Nothing but the file: it is a letter, too.
   await choose(page, 'ticket.txt')
@@ -79,7 +79,7 @@ test('a page that is opened without a network has the files still, and brings th
   await page.reload()
   await writer(page).getByText('Uploading ticket.txt').waitFor()
   await field(page, 'To').fill('friend@example.net')
-  await page.context().setOffline(false)
+  await setOffline(page.context(), false)
   await writer(page).getByRole('button', { name: 'Remove ticket.txt' }).waitFor()
   await expect.poll(() => writer(page).getByRole('progressbar').count()).toBe(0)
   expect(await sent(page, user)).toEqual([['ticket.txt', 'text of ticket.txt']])
@@ -144,7 +144,7 @@ test('where there is no room for a file that is said, and the browser asks befor
   const page = await pages.visit('/app/mail', { as: 'heavy' })
   pages.expectErrors('ERR_', 'Failed to load')
   await write(page, 'Two large ones')
-  await page.context().setOffline(true)
+  await setOffline(page.context(), true)
   // Made in the page, since it is too much to hand over.
   await page.evaluate(`{
     const files = new DataTransfer()

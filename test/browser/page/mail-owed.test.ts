@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { type Account, account, mail } from '../../http/api/mail-world.ts'
 import { isKept } from './kept.ts'
-import { look, shoot, usePage } from './page.ts'
+import { look, setOffline, shoot, usePage } from './page.ts'
 
 const pages = usePage()
 const { service } = pages
@@ -64,7 +64,7 @@ test('messages are marked, filed and deleted without a network: shown at once, k
   const { user, page, context } = await opened('tunnel', ['Old', 'Bill', 'Trip', 'Junk mail', 'News'], { unseen: true })
   const inbox = page.locator('.mail-folders li', { hasText: 'Inbox' })
   await expect.poll(() => inbox.textContent()).toContain('5 unread')
-  await context.setOffline(true)
+  await setOffline(context, true)
   await act(page, 'Bill', 'Mark as read')
   await expect.poll(() => row(page, 'Bill').getAttribute('class')).not.toContain('unread')
   await row(page, 'Bill').getByRole('button', { name: 'Flag' }).click()
@@ -86,7 +86,7 @@ test('messages are marked, filed and deleted without a network: shown at once, k
   await shoot(page, 'owed')
   expect(await subjects(user, 'INBOX')).toHaveLength(5)
   const asked = changing(page)
-  await context.setOffline(false)
+  await setOffline(context, false)
   await expect.poll(() => deeds(page)).toBe(0)
   expect(await named(user, 'Archive')).toEqual([{ subject: 'Bill', seen: true, flagged: true }])
   expect(await subjects(user, 'Trash')).toEqual(['Old'])
@@ -102,19 +102,19 @@ test('messages are marked, filed and deleted without a network: shown at once, k
 
 test('all of a list cannot be changed without a network: that is said, what was chosen stays so, and goes when there is one', async () => {
   const { user, page, context } = await opened('whole', ['One', 'Two'])
-  await context.setOffline(true)
+  await setOffline(context, true)
   await page.getByRole('checkbox', { name: 'Select all' }).click()
   await page.getByRole('toolbar').getByRole('button', { name: 'Junk' }).click()
   await page.getByText('can be changed only while the service answers').waitFor()
   await page.getByText('All 2 selected').waitFor()
-  await context.setOffline(false)
+  await setOffline(context, false)
   await page.getByRole('toolbar').getByRole('button', { name: 'Junk' }).click()
   await expect.poll(() => subjects(user, 'Junk')).toEqual(['One', 'Two'])
 })
 
 test('what was done without a network is taken back before it was done at all, and afterwards', async () => {
   const { user, page, context } = await opened('wavering', ['Stay', 'Go'])
-  await context.setOffline(true)
+  await setOffline(context, true)
   await act(page, 'Stay', 'Delete')
   await expect.poll(() => rows(page)).toBe('1')
   await page.getByRole('button', { name: 'Undo' }).click()
@@ -123,7 +123,7 @@ test('what was done without a network is taken back before it was done at all, a
   await act(page, 'Go', 'Delete')
   // It stays as long as somebody points at it.
   await page.getByRole('button', { name: 'Undo' }).hover()
-  await context.setOffline(false)
+  await setOffline(context, false)
   await expect.poll(() => subjects(user, 'Trash')).toEqual(['Go'])
   await expect.poll(() => deeds(page)).toBe(0)
   await page.getByRole('button', { name: 'Undo' }).click()
@@ -137,7 +137,7 @@ test('what cannot be done any more is said, the rest is done, and the list shows
   // It may not listen yet to what is new.
   await page.reload()
   await page.getByRole('link', { name: 'Short-lived' }).waitFor()
-  await context.setOffline(true)
+  await setOffline(context, true)
   await act(page, 'Gone', 'Delete')
   await page.getByRole('checkbox', { name: 'Select: Homeless' }).click()
   await page.getByRole('toolbar').getByRole('combobox', { name: 'Move to…' }).selectOption('Short-lived')
@@ -147,7 +147,7 @@ test('what cannot be done any more is said, the rest is done, and the list shows
     success: true,
   })
   expect((await user.call('DELETE', `/mailboxes/${made.id}`)).body).toMatchObject({ success: true })
-  await context.setOffline(false)
+  await setOffline(context, false)
   await page.getByText('could not be done: This message is not there any more.').waitFor()
   await page.getByText('could not be done: This folder is not there any more.').waitFor()
   await row(page, 'Homeless').waitFor()
@@ -171,7 +171,7 @@ test('what is moved without a network stands where it goes at once, can be read 
   await row(page, 'Quick').getByRole('link').click()
   await page.getByRole('article').getByRole('heading', { name: 'Quick' }).waitFor()
   await isKept(page, 'message ')
-  await context.setOffline(true)
+  await setOffline(context, true)
   await page.getByRole('checkbox', { name: 'Select: Slow' }).click()
   await act(page, 'Quick', 'Junk')
   await page.getByText('this is done when the service answers again').waitFor()
@@ -190,7 +190,7 @@ test('what is moved without a network stands where it goes at once, can be read 
   await expect.poll(() => rows(page)).toBe('2')
   await open('Trash', '1')
   await row(page, 'Slow').waitFor()
-  await context.setOffline(false)
+  await setOffline(context, false)
   await expect.poll(() => deeds(page)).toBe(0)
   const junk = (await named(user, 'Junk')).sort((a, b) => (a.subject < b.subject ? -1 : 1))
   expect(junk).toMatchObject([{ subject: 'Quick', seen: true, flagged: true }, { subject: 'Was here' }])
@@ -264,7 +264,7 @@ test('what waits in one window is shown in the other, which does it, and once', 
 
 test('whoever signs out is asked about what waits, and leaves nothing of it', async () => {
   const { user, page, context } = await opened('leaver', ['Keep me', 'Me, too'])
-  await context.setOffline(true)
+  await setOffline(context, true)
   await act(page, 'Keep me', 'Delete')
   await expect.poll(() => rows(page)).toBe('1')
   const leave = async () => {

@@ -3,7 +3,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { type Account, account, mail } from '../../http/api/mail-world.ts'
-import { look, usePage } from './page.ts'
+import { look, setOffline, usePage } from './page.ts'
 
 const pages = usePage()
 const { service } = pages
@@ -122,17 +122,17 @@ test('what was written survives a broken connection and a closed window, and is 
   const user = await account(service, 'unlucky')
   const page = await pages.visit('/app/mail', { as: 'unlucky' })
   pages.expectErrors('ERR_', 'Failed to load', 'net::')
-  await page.context().setOffline(true)
+  await setOffline(page.context(), true)
   await write(page, { to: 'a@example.net', subject: 'In the tunnel', text: 'no words lost' })
   await writer(page).getByText('kept in this browser').waitFor()
-  await page.context().setOffline(false)
+  await setOffline(page.context(), false)
   await page.reload()
   await writer(page).waitFor()
   expect(await writer(page).getByLabel('What you write').inputValue()).toContain('no words lost')
-  await page.context().setOffline(true)
+  await setOffline(page.context(), true)
   await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByText('It will be sent').waitFor()
-  await page.context().setOffline(false)
+  await setOffline(page.context(), false)
   await expect.poll(async () => (await user.call('GET', '/outbound')).body.total, { timeout: 20_000 }).toBe(1)
   await expect.poll(() => drafts(user)).toEqual([])
   await page.waitForTimeout(500)

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { account, mail } from '../../http/api/mail-world.ts'
 import { isKept, keptIn } from './kept.ts'
-import { look, shoot, usePage } from './page.ts'
+import { look, setOffline, shoot, usePage } from './page.ts'
 
 const pages = usePage()
 const { service } = pages
@@ -46,7 +46,7 @@ test('a page that is opened without a network shows what was seen last, and catc
   await rows(page).filter({ hasText: 'Second' }).click()
   await letter(page).getByText('text of Second').waitFor()
   await isKept(page, 'message ')
-  await context.setOffline(true)
+  await setOffline(context, true)
   await page.reload()
   await letter(page).getByText('text of Second').waitFor()
   await page.locator('.mail-offline').waitFor()
@@ -64,7 +64,7 @@ test('a page that is opened without a network shows what was seen last, and catc
   await page.reload()
   await rows(page).first().waitFor()
   await user.put('INBOX', mail('Third', 'came meanwhile'))
-  await context.setOffline(false)
+  await setOffline(context, false)
   await rows(page).filter({ hasText: 'Third' }).waitFor()
   await page.locator('.mail-offline').waitFor({ state: 'detached' })
   const waiting = async () => (await user.call('GET', '/outbound')).body.total
@@ -80,28 +80,28 @@ test('a letter goes from another window when the one that was to send it is clos
   const other = await context.newPage()
   await other.goto(`${pages.origin}/app/mail`)
   await rows(other).first().waitFor()
-  await context.setOffline(true)
+  await setOffline(context, true)
   await page.getByRole('button', { name: 'New message' }).click()
   await writer(page).getByLabel('To', { exact: true }).fill('friend@example.net')
   await writer(page).getByLabel('Subject').fill('Closed at once')
   await writer(page).getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByText('It will be sent').waitFor()
   await page.close()
-  await context.setOffline(false)
+  await setOffline(context, false)
   await expect.poll(async () => (await user.call('GET', '/outbound')).body.total).toBe(1)
   await expect.poll(() => other.evaluate('JSON.stringify(localStorage)')).not.toContain('Closed at once')
 })
 
 test('a session that was ended elsewhere shows nothing any more once that is known', async () => {
   const { user, page, context } = await kept('ended', ['Private'])
-  await context.setOffline(true)
+  await setOffline(context, true)
   await user.call('DELETE', '/sessions')
   await page.reload()
   await rows(page).filter({ hasText: 'Private' }).waitFor()
-  await context.setOffline(false)
+  await setOffline(context, false)
   await signInPage(page).waitFor()
   await expect.poll(() => keptIn(page)).toEqual([])
-  await context.setOffline(true)
+  await setOffline(context, true)
   await expect(page.goto(`${pages.origin}/app/mail`)).rejects.toThrow('ERR_INTERNET_DISCONNECTED')
 })
 
@@ -115,7 +115,7 @@ test('whoever signs out leaves nothing, and the next one sees only their own, wi
   await signIn(page, 'second')
   await rows(page).filter({ hasText: 'Of the second' }).waitFor()
   await isKept(page, 'list ')
-  await context.setOffline(true)
+  await setOffline(context, true)
   await page.reload()
   await rows(page).filter({ hasText: 'Of the second' }).waitFor()
   expect(await page.getByText('Of the first').count()).toBe(0)
@@ -131,7 +131,7 @@ test('another session in the same browser takes everything of the one before awa
   await page.goto(`${pages.origin}/app/mail`)
   await page.getByText('Nothing here').waitFor()
   await isKept(page, 'list ')
-  await context.setOffline(true)
+  await setOffline(context, true)
   await page.reload()
   await page.locator('.mail-offline').waitFor()
   expect(await page.getByText('Of the replaced').count()).toBe(0)
@@ -149,11 +149,11 @@ test('signing out in one window signs out the others', async () => {
 
 test('signing out without a network removes what is here, and ends the session as soon as it can be', async () => {
   const { user, page, context } = await kept('hurried', ['Secret'])
-  await context.setOffline(true)
+  await setOffline(context, true)
   await signOut(page)
   await signInPage(page).waitFor()
   await expect.poll(() => keptIn(page)).toEqual([])
-  await context.setOffline(false)
+  await setOffline(context, false)
   await expect.poll(async () => (await user.call('GET', '/sessions')).body.results.length).toBe(0)
   await page.reload()
   await signInPage(page).waitFor()
@@ -163,19 +163,19 @@ test('a session that ends with the browser keeps nothing longer, and without an 
   const { page, context } = await kept('visitor', ['Seen once'])
   // As a browser does that is closed.
   await context.clearCookies()
-  await context.setOffline(true)
+  await setOffline(context, true)
   await page.reload()
   await page.getByRole('heading', { name: 'The service does not answer.' }).waitFor()
   await expect.poll(async () => (await keptIn(page)).filter(key => / /.test(key))).toEqual([])
   await look(page)
   await shoot(page, 'unreached')
-  await context.setOffline(false)
+  await setOffline(context, false)
   await signInPage(page).waitFor()
 })
 
 test('letters that the service has not are asked about before somebody signs out', async () => {
   const { user, page, context } = await kept('forgetful', ['Any'])
-  await context.setOffline(true)
+  await setOffline(context, true)
   await page.getByRole('button', { name: 'New message' }).click()
   await writer(page).getByLabel('Subject').fill('Only here')
   await writer(page).getByText('kept in this browser').waitFor()
@@ -184,7 +184,7 @@ test('letters that the service has not are asked about before somebody signs out
   await look(page)
   await asked.getByRole('button', { name: 'Cancel' }).click()
   await writer(page).waitFor()
-  await context.setOffline(false)
+  await setOffline(context, false)
   await signOut(page)
   await signInPage(page).waitFor()
   const { body } = await user.call('GET', `/mailboxes/${user.box('Drafts')}/messages`)

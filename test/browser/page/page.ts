@@ -122,7 +122,7 @@ async function empty(context: BrowserContext, origin: string): Promise<void> {
   const [page, ...others] = pagesOf(context)
   if (page === undefined) throw new Error('the window is closed')
   await Promise.all(others.map(other => other.close()))
-  await context.setOffline(false)
+  if (!(await wasCutOff(context, false))) throw new Error('the window does not answer')
   // What it shows asks nothing more, now that nobody is signed in.
   await page.goto('about:blank')
   await context.clearCookies()
@@ -130,6 +130,28 @@ async function empty(context: BrowserContext, origin: string): Promise<void> {
   const storageTypes = 'local_storage,indexeddb,cache_storage,service_workers'
   await cdp.send('Storage.clearDataForOrigin', { origin, storageTypes })
   await page.close()
+}
+
+/** How long a browser may take to say that a window is cut off. */
+const cutOffMs = 10_000
+
+/**
+ * Cuts a window off, or lets it on again. Now and then a busy browser does so and never says it, and playwright has no limit for that:
+ * whether it did is seen by what the page shows.
+ */
+export async function setOffline(context: BrowserContext, isOff: boolean): Promise<void> {
+  await wasCutOff(context, isOff)
+}
+
+async function wasCutOff(context: BrowserContext, isOff: boolean): Promise<boolean> {
+  const late = new Error('the browser does not say that it has')
+  try {
+    await within(cutOffMs, context.setOffline(isOff), () => late)
+    return true
+  } catch (error) {
+    if (error !== late) throw error
+    return false
+  }
 }
 
 /** Signs in by the page's own call, so that not each test goes through the form. */
@@ -144,7 +166,7 @@ function watch(page: Page, origin: string, tell: (text: string) => void): void {
   page.on('console', message => {
     if (['error', 'warning'].includes(message.type())) tell(`console: ${message.text()} ${message.location().url}`)
   })
-  page.on('pageerror', error => tell(`error: ${error.message}`))
+  page.on('pageerror', error => tell(`error: ${error.stack ?? error.message}`))
   page.on('request', request => {
     const url = request.url()
     // What shows a PDF is an extension of the browser's own.

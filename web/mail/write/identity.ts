@@ -7,7 +7,7 @@ import { call, isAway, type Reply } from '../../base/client.ts'
 import { keep, kept } from '../../base/kept.ts'
 import { type Person, personText } from '../../base/names.ts'
 import { owner } from '../../base/session.ts'
-import { type Message, user } from '../store.ts'
+import { isStillUser, type Message, user } from '../store.ts'
 import { safeHtml } from './rich/safe.ts'
 import { htmlOf } from './rich/text.ts'
 
@@ -16,16 +16,18 @@ export const identities = signal<readonly Identity[]>([])
 let loadedFor = ''
 
 export async function loadIdentities(): Promise<void> {
-  if (identities.value.length > 0 && loadedFor === user()) return
+  const of = user()
+  if (identities.value.length > 0 && loadedFor === of) return
   try {
-    const { results } = await call('GET /users/:user/addresses', { params: { user: user() } })
+    const { results } = await call('GET /users/:user/addresses', { params: { user: of } })
+    if (!isStillUser(of)) return
     identities.value = results.filter(one => !one.address.includes('*'))
-    loadedFor = user()
-    keep(user(), 'identities', identities.value)
+    loadedFor = of
+    keep(of, 'identities', identities.value)
   } catch (error) {
-    const known = await kept<Identity[]>(user(), 'identities')
+    const known = await kept<Identity[]>(of, 'identities')
     if (!isAway(error) || known === undefined) throw error
-    identities.value = known
+    if (isStillUser(of)) identities.value = known
   }
 }
 

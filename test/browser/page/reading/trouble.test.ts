@@ -4,7 +4,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { type Account, account, mail } from '../../../http/api/mail-world.ts'
-import { look, usePage } from '../page.ts'
+import { look, setOffline, usePage } from '../page.ts'
 
 const pages = usePage()
 const { service } = pages
@@ -87,13 +87,13 @@ test('a file waits for a connection that broke', async () => {
   const page = await pages.visit('/app/mail', { as: 'broken' })
   pages.expectErrors('ERR_', 'Failed to load')
   await write(page, 'Later')
-  await page.context().setOffline(true)
+  await setOffline(page.context(), true)
   await writer(page)
     .locator('input[type=file]')
     .setInputFiles([{ name: 'plan.txt', mimeType: 'text/plain', buffer: Buffer.from('plan') }])
   await writer(page).getByRole('progressbar').waitFor()
   await writer(page).getByText('kept in this browser').waitFor()
-  await page.context().setOffline(false)
+  await setOffline(page.context(), false)
   await expect.poll(() => writer(page).getByRole('progressbar').count(), { timeout: 30_000 }).toBe(0)
   await writer(page).getByText('plan.txt').waitFor()
 })
