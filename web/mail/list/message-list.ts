@@ -7,9 +7,8 @@
 import { signal } from '@preact/signals'
 import { isPassing } from '../../base/client.ts'
 import { keep, kept } from '../../base/kept.ts'
-import { session } from '../../base/session.ts'
 import { leaving, owed } from '../owed/owed.ts'
-import { type Row, user } from '../store.ts'
+import { isStillUser, type Row, user } from '../store.ts'
 import { arriving, type Change, isShort, lettersOf, marked, patched } from './rows.ts'
 import type { Found, ListOf, Source } from './sources.ts'
 
@@ -67,7 +66,8 @@ export class MessageList {
   #view: readonly [first: number, last: number] = [0, pageRows - 1]
   #timer: ReturnType<typeof setTimeout> | undefined
   #isStale = false
-  readonly #user = session.value?.user?.id
+  /** Whose it is: answers may come after that one has gone. */
+  readonly #user = user()
   #rest: ReturnType<typeof setTimeout> | undefined
   /** What the last reload took: who is told of very much does not load all the time. */
   #tookMs = 0
@@ -175,7 +175,7 @@ export class MessageList {
     this.#isStale = false
     const began = performance.now()
     // Whoever signed out, and maybe in as another, has no list here any more.
-    const isDone = session.value?.user?.id !== this.#user || (await this.#reload())
+    const isDone = !isStillUser(this.#user) || (await this.#reload())
     this.#tookMs = performance.now() - began
     this.#timer = undefined
     if (!isDone) this.#tryAgain()
@@ -341,7 +341,7 @@ export class MessageList {
   /** What was seen last, until there is an answer. */
   async #showKept(number: number, isLate: () => boolean): Promise<void> {
     if (this.#name === '') return
-    const known = await kept<Found>(user(), `${this.#name} ${number}`)
+    const known = await kept<Found>(this.#user, `${this.#name} ${number}`)
     if (known === undefined || isLate()) return
     const rows = known.rows.map(row => patched(row, marked()))
     this.#pages.set(number, rows)
@@ -350,7 +350,7 @@ export class MessageList {
   }
 
   #keep(number: number, found: Found): void {
-    if (this.#name !== '') keep(user(), `${this.#name} ${number}`, found)
+    if (this.#name !== '') keep(this.#user, `${this.#name} ${number}`, found)
   }
 
   /** Tells whether there was an answer. */
