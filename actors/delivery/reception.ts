@@ -53,6 +53,11 @@ interface Lender {
   lend?<Value>(task: Promise<Value>): Promise<Value>
 }
 
+/** Waits as the session of whoever speaks lets it. */
+function lent<Value>(speaker: Lender, task: Promise<Value>): Promise<Value> {
+  return speaker.lend?.(task) ?? task
+}
+
 export interface BroughtEnvelope {
   /** Envelope sender; empty for a null sender. */
   readonly from: string
@@ -117,7 +122,7 @@ export class Reception {
       const unknown = error instanceof Fault && error.code === 'UserNotFound'
       if (unknown && this.#isStrange(speaker)) {
         const wait = door.unknown(speaker.remoteAddress, speaker.refusedRecipients ?? 0)
-        await this.#asking(speaker.lend?.(wait) ?? wait)
+        await this.#asking(lent(speaker, wait))
       }
       throw error
     }
@@ -163,12 +168,6 @@ export class Reception {
     }
   }
 
-  /** Name servers that a stranger chose are asked: how long they take is not to hold his place for him. */
-  #judge(received: Received, from: string, speaker: Deliverer): ReturnType<Verifier['judge']> {
-    const judged = this.#options.verifier.judge(received, from, speaker)
-    return speaker.lend?.(judged) ?? judged
-  }
-
   /** One outcome for each recipient, in order, on disk. @throws Fault MessageMalformed, SenderRefused, SenderUnproven, VirusFound, and as `LocalDelivery.deliver` */
   async #deliver(
     received: Received,
@@ -179,14 +178,15 @@ export class Reception {
     score: number
     found: readonly SpamPart[]
   }> {
-    const { scanners, hostname: by, delivery, door } = this.#options
+    const { verifier, scanners, hostname: by, delivery, door } = this.#options
     const { helo, remoteAddress, protocol, tls } = speaker
     const strange = speaker.service === 'smtp'
     const at = now()
     try {
       // What others find behind what is read of a header here nobody has judged. What the own house hands over keeps its verdicts.
       if (strange) checkHeaderSize(received.root.headerEnd)
-      const judged = strange ? await this.#asking(this.#judge(received, from, speaker)) : undefined
+      // Name servers that a stranger chose are asked: how long they take is not to hold his place for him.
+      const judged = strange ? await this.#asking(lent(speaker, verifier.judge(received, from, speaker))) : undefined
       const to = recipients.map(({ address }) => address)
       const standing = judged?.standing ?? []
       const suspicion = standing.reduce((sum, { score }) => sum + score, 0)

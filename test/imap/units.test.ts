@@ -30,6 +30,13 @@ const total = async (client: Client, mailbox: string) => {
   return Number(/MESSAGES (\d+)/.exec(line ?? '')?.[1])
 }
 
+const used = async () => (await service.call('GET', `/users/${user}`)).body.limits.quota.used as number
+
+async function sizeOfMany(client: Client): Promise<number> {
+  const [line] = await client.ok('STATUS Many (SIZE)')
+  return Number(/SIZE (\d+)/.exec(line ?? '')?.[1])
+}
+
 test('STORE changes and tells all of them', async () => {
   const client = await login('Many')
   const lines = await client.ok('STORE 1:* +FLAGS (\\Flagged word)')
@@ -89,10 +96,8 @@ test('COPY copies all of them under one COPYUID', async () => {
 test('COPY that does not fit leaves nothing behind', async () => {
   const client = await login('Many')
   await client.ok('CREATE Few')
-  const used = async () => (await service.call('GET', `/users/${user}`)).body.limits.quota.used as number
   const before = await used()
-  const [line] = await client.ok('STATUS Many (SIZE)')
-  const size = Number(/SIZE (\d+)/.exec(line ?? '')?.[1])
+  const size = await sizeOfMany(client)
   await service.call('PUT', `/users/${user}`, { quota: before + Math.floor((size * 3) / 4) })
   expect(await client.ask('COPY 1:* Few')).toMatchObject({
     status: 'NO',
@@ -109,10 +114,8 @@ test('of two at once that do not both fit, one that loses the room on its way le
   const clients = [await login('Many'), await login('Many')]
   const [client] = clients as [Client, Client]
   await client.ok('CREATE Some')
-  const used = async () => (await service.call('GET', `/users/${user}`)).body.limits.quota.used as number
   const before = await used()
-  const [line] = await client.ok('STATUS Many (SIZE)')
-  const size = Number(/SIZE (\d+)/.exec(line ?? '')?.[1])
+  const size = await sizeOfMany(client)
   await service.call('PUT', `/users/${user}`, { quota: before + Math.floor((size * 3) / 2) })
   // There is room for each when it is asked for.
   const answers = await Promise.all(clients.map(each => each.ask('COPY 1:* Some')))

@@ -2,7 +2,8 @@
 //
 // What a resolver says it proved is believed only where nobody stands between: on loopback, or where the operator named the
 // servers for that. Each question has an identifier and a port of its own, a time and a few tries; a long answer is asked
-// for over TCP, and who does not understand a question of today, or lets it go by, is asked as it was done before (RFC 6891 7). "There is none" is an answer, a failure is not: it is thrown, so that nobody takes one for the other.
+// for over TCP, and who does not understand a question of today, or lets it go by, is asked as it was done before
+// (RFC 6891 7). "There is none" is an answer, a failure is not: it is thrown, so that nobody takes one for the other.
 
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns'
