@@ -40,6 +40,7 @@ export class UpdateStream {
   readonly #known: number | null
   readonly #signal: AbortSignal
   readonly #folders = new Map<number, string>()
+  #unwatch = () => {}
   /** Everything up to this change number was told. */
   #told = 0
   #buffer: Heard[] = []
@@ -60,23 +61,40 @@ export class UpdateStream {
     this.#ended = ended
   }
 
-  /** Whoever is told that the stream is open misses nothing from then on. */
+  /** Whoever is told that the stream is open hears of each change from then on; it ends with its signal, also where nobody takes anything of it. */
   static async open(start: StreamStart): Promise<UpdateStream> {
     const stream = new UpdateStream(start)
-    stream.#told = await stream.#last()
+    await stream.#follow()
     return stream
   }
 
+  async #follow(): Promise<void> {
+    const signal = this.#signal
+    this.#unwatch = await this.#handle.watch(change => this.#hear(change))
+    signal.addEventListener('abort', () => this.#end(), { once: true })
+    try {
+      this.#told = await this.#last()
+    } catch (error) {
+      this.#end()
+      throw error
+    }
+    if (signal.aborted) this.#end()
+  }
+
+  #end(): void {
+    this.#unwatch()
+    this.#unwatch = () => {}
+    this.#wake?.()
+    this.#ended()
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void> {
-    const unwatch = await this.#handle.watch(change => this.#hear(change))
-    const wake = () => this.#wake?.()
     let held: Held | undefined
-    this.#signal.addEventListener('abort', wake, { once: true })
     try {
       held = await this.#hold((reason, late) => {
         this.#logout = reason
         if (late) this.#buffer = []
-        wake()
+        this.#wake?.()
       }).catch((error: unknown) => {
         // It ended while the stream was being opened.
         if (!(error instanceof Fault) || error.code !== 'SessionEnded') throw error
@@ -104,9 +122,7 @@ export class UpdateStream {
       }
     } finally {
       held?.release()
-      unwatch()
-      this.#signal.removeEventListener('abort', wake)
-      this.#ended()
+      this.#end()
     }
   }
 
@@ -134,8 +150,8 @@ export class UpdateStream {
 
   async *#begin(): AsyncGenerator<StreamEvent> {
     const { read } = this.#handle
-    const last = await this.#last()
-    const known = this.#known ?? this.#told
+    const last = this.#told
+    const known = this.#known ?? last
     const { replayMax } = limits.updates
     if (known < 0 || known > last || (await journalLength(read, this.#user, known, replayMax + 1)) > replayMax) {
       yield this.#gap(last)

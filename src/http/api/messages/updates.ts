@@ -51,7 +51,6 @@ export function updateEndpoints({ system, grants }: UpdateDeps) {
         if (left === 0) open.delete(user.id)
         else open.set(user.id, left)
       })
-      signal.addEventListener('abort', leave, { once: true })
       const handle = system.handle(user.id)
       // Tokens of the configuration and of the socket in the data directory have no row that could end.
       const stored = caller.tokenKind === 'user' || caller.tokenKind === 'provisioned'

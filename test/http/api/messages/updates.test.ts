@@ -30,14 +30,19 @@ async function inboxOf(id: string): Promise<string> {
 
 const mail = (n: number) => `From: a@example.org\nSubject: ${n}\n\ntext ${n}\n`
 
-/** One of everything, over the wire. */
-async function live(name: string, id: string): Promise<string> {
+/** One of everything, over the wire. What happens to messages waits until it was told with its counters, which say the last of a batch. */
+async function live(name: string, id: string, reader: EventReader): Promise<string> {
   const inbox = await inboxOf(id)
+  const told = (counters: number) =>
+    reader.until(() => reader.told.filter(one => one.data.command === 'COUNTERS').length === counters)
   await send(running, `${name}@example.com`, mail(1))
+  await told(1)
   await call('PUT', `/users/${id}/mailboxes/${inbox}/messages`, { message: '1:*', seen: true, flagged: true })
+  await told(2)
   const box = (await call('POST', `/users/${id}/mailboxes`, { path: 'Box' })).body.id
   await call('PUT', `/users/${id}/mailboxes/${box}`, { path: 'Renamed' })
   await call('DELETE', `/users/${id}/mailboxes/${inbox}/messages/1`)
+  await told(3)
   await call('DELETE', `/users/${id}/mailboxes/${box}`)
   return inbox
 }
@@ -46,7 +51,7 @@ describe('a stream', () => {
   test('tells every change with its payload, counters after it', async () => {
     const id = await user('told')
     const reader = await listen(id)
-    const inbox = await live('told', id)
+    const inbox = await live('told', id, reader)
     await reader.until(() => reader.commands().at(-1) === 'DELETE')
     expect(reader.comments).toEqual(['idling 1'])
     expect(reader.retry).toBe(String(limits.updates.retryMs))
@@ -138,22 +143,59 @@ describe('a stream', () => {
   })
 })
 
-test('a client that takes nothing for a while is told everything from rows', async () => {
-  const id = await user('slow')
-  const { system, read } = running.teal.core
+/** A stream that nobody has taken anything of yet, and what its account is. */
+async function opened(name: string) {
+  const id = await user(name)
+  const { system, read, credentials } = running.teal.core
   const handle = system.handle(id)
   const owner = await findUser(read, id)
   const abort = new AbortController()
-  const { grants } = running.teal.core.credentials
-  const hold: StreamStart['hold'] = onEnd => grants.hold({ kind: 'token', user: id, token: null }, { ended: onEnd })
-  const start = { handle, user: owner?.num ?? 0, known: null, signal: abort.signal, hold, ended: () => {} }
+  const hold: StreamStart['hold'] = onEnd =>
+    credentials.grants.hold({ kind: 'token', user: id, token: null }, { ended: onEnd })
+  const over = { ended: 0 }
+  const ended = () => {
+    over.ended++
+  }
+  const start = { handle, user: owner?.num ?? 0, known: null, signal: abort.signal, hold, ended }
+  return { start, handle, abort, over }
+}
+
+const box = (path: string) => ({ path, hidden: false, retention: 0, encrypt: false, subscribed: true })
+
+test('what happens from its opening on is told as it happened, whenever its first event is asked for', async () => {
+  const { start, handle, abort, over } = await opened('prompt')
+  const stream = await UpdateStream.open(start)
+  const { id } = await handle.run(createMailbox, box('Short'))
+  await handle.run(deleteMailbox, { id })
+  const events = stream[Symbol.asyncIterator]()
+  const told = [await events.next(), await events.next()]
+  expect(told.map(one => one.value?.data)).toEqual([
+    { command: 'CREATE', path: 'Short', mailbox: id },
+    { command: 'DELETE', mailbox: id },
+  ])
+  abort.abort()
+  await events.next()
+  expect(over.ended).toBeGreaterThan(0)
+})
+
+test('one whose client has left before it was open, or took anything, holds no place', async () => {
+  for (const before of [true, false]) {
+    const { start, abort, over } = await opened(`left-${before}`)
+    if (before) abort.abort()
+    await UpdateStream.open(start)
+    if (!before) abort.abort()
+    expect(over.ended).toBeGreaterThan(0)
+  }
+})
+
+test('a client that takes nothing for a while is told everything from rows', async () => {
+  const { start, handle, abort } = await opened('slow')
   const events = (await UpdateStream.open(start))[Symbol.asyncIterator]()
   const first = events.next()
   const count = limits.updates.bufferLengthMax * 3
   const made: string[] = []
   for (let n = 0; n < count; n++) {
-    const form = { path: `Box ${n}`, hidden: false, retention: 0, encrypt: false, subscribed: true }
-    made.push((await handle.run(createMailbox, form)).id)
+    made.push((await handle.run(createMailbox, box(`Box ${n}`))).id)
   }
   for (const gone of made.slice(0, 50)) await handle.run(deleteMailbox, { id: gone })
   const told = new Set<unknown>()
