@@ -5,10 +5,11 @@
 // machine makes fail is named as unsteady, to be mended, and holds up nothing; what fails again has failed.
 
 import { type StdioOptions, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import process from 'node:process'
+import { countOf } from './processor.ts'
 
 /** What vitest's JSON says, as far as it is read. */
 interface Report {
@@ -43,15 +44,6 @@ const say = (line: string) => process.stdout.write(`${line}\n`)
 
 let reports = 0
 
-/** Seconds of processor time as the last line of the shell's `times` has them: `1m2.3s 0m4.5s`. */
-function workedSeconds(file: string): number {
-  const line = existsSync(file) ? (readFileSync(file, 'utf8').trim().split('\n').at(-1) ?? '') : ''
-  return [...line.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
-    (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),
-    0,
-  )
-}
-
 /** Runs a command with the report of vitest in a file, and says how long it took; undefined where there is none. */
 async function reported(
   name: string,
@@ -64,8 +56,8 @@ async function reported(
   const [program = '', ...args] = [...command, '--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
   // In a group of its own, so that all of it can be ended.
   const stdio: StdioOptions = ['ignore', 'inherit', 'inherit']
-  // The shell says how long all worked that it waited for; programs that went into the background are not in it.
-  const timed = ['-c', `"$@"; code=$?; times > '${file}.times'; exit $code`, program, program, ...args]
+  const count = countOf(`teal-suites-${process.pid}-${reports}`, `${file}.times`)
+  const timed = ['-c', count.script, program, program, ...args]
   // What one process has compiled serves the others, and their threads.
   const all = { ...process.env, NODE_COMPILE_CACHE: join(results, 'compiled'), ...env }
   const child = spawn('bash', timed, { stdio, detached: true, env: all })
@@ -78,7 +70,8 @@ async function reported(
   })
   clearTimeout(late)
   const took = (performance.now() - start) / 1000
-  say(`${name}: ${took.toFixed(0)} s, ${workedSeconds(`${file}.times`).toFixed(0)} s of a processor`)
+  say(`${name}: ${took.toFixed(0)} s, ${count.seconds().toFixed(0)} s of a processor`)
+  count.end()
   const outcome = read(file)
   // Something that is no test went wrong: an error nobody caught, a worker that ended, a process that did not.
   if (outcome !== undefined && code !== 0 && outcome.failed === 0) return undefined
