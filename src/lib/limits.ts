@@ -1810,6 +1810,8 @@ export const limits = {
     connectionsMax: 200,
     /** Hosts of one domain that are tried, and how long their names are remembered. */
     hostsMax: 5,
+    /** Hosts of one domain that may put a message off before it waits (RFC 5321 5.1: two at least). */
+    answersMax: 2,
     routeMs: 5 * minute,
     routesMax: 5000,
     connectMs: 30 * second,

@@ -66,6 +66,11 @@ export function isCrowded({ outcome, status, response }: Pick<Attempt, 'outcome'
   )
 }
 
+/** Whether a host has said that it does not take it now. */
+export function isPutOff({ outcome, status, host }: Attempt): boolean {
+  return outcome === 'retry' && status !== null && host !== undefined
+}
+
 export function byRefusal({ target, to }: Recipient, error: MailFailed, host: string): Attempt {
   const own = error.refused.find(({ recipient }) => recipient === to)
   return byAnswer(target, own?.code ?? error.status ?? permanent, own?.response ?? error.response, host)

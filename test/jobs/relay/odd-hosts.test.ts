@@ -570,6 +570,55 @@ describe('a host that takes a message and breaks off', () => {
   })
 })
 
+describe('whom a host puts off', () => {
+  test('the next one of the domain is asked about, and nobody else', async () => {
+    const name = domain('127.0.0.1', '127.0.0.2')
+    const before = other.messages.length
+    host.answer = line =>
+      /^RCPT TO:<b@/.test(line)
+        ? '451 4.7.1 come again\r\n'
+        : /^RCPT TO:<c@/.test(line)
+          ? '550 5.1.1 no\r\n'
+          : undefined
+    const id = await submit(
+      anna,
+      ['a', 'b', 'c'].map(one => `${one}@${name}`),
+    )
+    expect(await tried(id)).toMatchObject([
+      { state: 'delivered', attempts: 1 },
+      { state: 'delivered', attempts: 1 },
+      { state: 'failed', status: 550 },
+    ])
+    expect(other.messages.slice(before)).toMatchObject([{ to: [`<b@${name}>`] }])
+    // Whatever it says so of, when it has seen all of it, too.
+    for (const verb of [/^MAIL/, /^DATA/, /^\.$/]) {
+      host.answer = line => (verb.test(line) ? '450 4.3.2 not now\r\n' : undefined)
+      await expectTaken(anna, `d@${name}`)
+    }
+    expect(other.messages).toHaveLength(before + 4)
+  })
+
+  test('the first answer stands for where another one says no more, and two are asked at most', async () => {
+    const name = domain('127.0.0.1', '127.0.0.2', '127.0.0.1')
+    const before = host.messages.length
+    let times = 0
+    host.answer = line => (/^RCPT/.test(line) && times++ === 0 ? '450 4.7.1 the first\r\n' : undefined)
+    other.answer = line => (/^RCPT/.test(line) ? '451 4.7.1 the second\r\n' : undefined)
+    expect(await tried(await submit(anna, [`a@${name}`]))).toMatchObject([
+      { state: 'waiting', status: 450, attempts: 1, response: expect.stringContaining('the first') },
+    ])
+    expect(host.messages).toHaveLength(before)
+    const alone = domain('127.0.0.1', '127.0.0.7')
+    times = 0
+    expect(await tried(await submit(anna, [`a@${alone}`]))).toMatchObject([{ state: 'waiting', status: 450 }])
+    // That it is not known whether the second has it keeps it from being sent again at once.
+    times = 0
+    other.answer = breaksOff
+    expect(await tried(await submit(anna, [`b@${name}`]))).toMatchObject([{ state: 'waiting', failure: 'reset' }])
+    expect(host.messages).toHaveLength(before)
+  })
+})
+
 describe('what a host answers', () => {
   const at =
     (verb: RegExp, reply: string): OddHost['answer'] =>
