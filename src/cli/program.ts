@@ -44,8 +44,8 @@ async function told(error: unknown): Promise<string> {
   const { message = String(error), stack, syscall, code } = error as NodeJS.ErrnoException
   // With it comes the engine.
   const { engineFault } = await import('#store/engine/sqlite/handle.ts')
-  const engine = engineFault(error, 'The database')
-  if (engine !== undefined) return engine.message
+  const engine = engineFault(error, 'the database')
+  if (engine !== undefined) return engine.message.replace(/^./, first => first.toUpperCase())
   if (syscall !== undefined) return fileProblem(error as NodeJS.ErrnoException)
   const what = code === undefined ? message : `${message} (${code})`
   const where = stack

@@ -98,11 +98,13 @@ async function good(env: Record<string, string>, ...words: string[]): Promise<st
   return out
 }
 
-async function refused(env: Record<string, string>, ...words: string[]): Promise<void> {
+/** @returns what is said */
+async function refused(env: Record<string, string>, ...words: string[]): Promise<string> {
   const { code, out, err } = await runTeal(words, env, mounted?.enter)
   expect(`${out}${err}`).toMatch(/storage|no space|disk|room/i)
   expect(code).toBe(1)
   expect(`${out}${err}`).not.toMatch(/\n\s+at /)
+  return err
 }
 
 async function inboxOf(env: Record<string, string>): Promise<number> {
@@ -130,7 +132,7 @@ test('export', async () => {
   mkdirSync(folder)
   const file = join(disk, 'exports/accounts.teal')
   fill(0)
-  await refused(env, 'export', file)
+  expect(await refused(env, 'export', file)).toContain(`${file}: there is no room on its disk`)
   expect(readdirSync(folder)).toEqual([])
   makeRoom()
   await good(env, 'export', file)
@@ -160,7 +162,7 @@ test('backup, and restore', async () => {
   const whole = names()
   await good(env, 'import-maildir', `alice:${join(source, 'maildir')}`)
   fill(2_000_000)
-  await refused(env, 'backup', folder)
+  expect(await refused(env, 'backup', folder)).toContain(`There is no room on the disk for ${folder}/teal-`)
   expect(names()).toEqual(whole)
   makeRoom()
   await good(env, 'verify', '--backup', folder)

@@ -58,7 +58,9 @@ async function wholeFile(file: string, bytes: AsyncIterable<Buffer>): Promise<vo
     await rename(fresh, file)
   } catch (error) {
     await rm(fresh, { force: true })
-    throw error
+    const { syscall = '' } = error as NodeJS.ErrnoException
+    // Of what cannot be written the system names no file.
+    throw /^(write|fsync)/.test(syscall) ? Object.assign(error as Error, { path: file }) : error
   }
 }
 

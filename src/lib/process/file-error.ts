@@ -16,8 +16,13 @@ export const fileReasons: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'its path is too long',
 }
 
-/** An error about a file as words: the path, what is wrong, the code; the system's own words where there is no path, or none of ours. */
-export function fileProblem({ code = '', path, message }: NodeJS.ErrnoException): string {
+/**
+ * An error about a file as words: the path, what is wrong, the code; the system's own words where there is no path, or none of ours.
+ *
+ * @param path where the error does not say it, as those of reading and writing do not
+ */
+export function fileProblem(error: NodeJS.ErrnoException, path = error.path): string {
+  const { code = '', message } = error
   const reason = fileReasons[code]
   return path === undefined || reason === undefined ? message : `${path}: ${reason} (${code})`
 }

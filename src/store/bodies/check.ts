@@ -6,9 +6,9 @@
 // where a large part lies, whose object stays for days).
 
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { access, constants, stat } from 'node:fs/promises'
 import { limits } from '#lib/limits.ts'
+import { fileProblem } from '#lib/process/file-error.ts'
 import type { Reader } from '../engine/reader.ts'
 import { checkParts } from '../upkeep/check.ts'
 import { BodyFiles, fileName } from './files.ts'
@@ -179,7 +179,8 @@ async function bodyFault(
 async function partFault(read: Reader, files: BodyFiles, part: CheckedPart, how: BodyCheck): Promise<string | null> {
   if (part.table !== null) {
     if (part.codec !== codecChunks) return `codec ${part.codec} is not one of a file`
-    const { what, name, size } = await largeValue(files, part.hash, part.table)
+    const { what, name, size, unread } = await largeValue(files, part.hash, part.table)
+    if (unread !== undefined) return `its ${what} cannot be read: ${unread}`
     if (size === undefined) return `its ${what} ${name} is missing`
     if (size !== part.stored) return `its ${what} has ${size} bytes where ${part.stored} were stored`
     if (new ChunkTable(part.table, part.size).stored !== size) return `its chunk table is not that of its ${what}`
@@ -190,14 +191,29 @@ async function partFault(read: Reader, files: BodyFiles, part: CheckedPart, how:
   return hash.digest().equals(part.hash) ? null : 'its bytes have another hash'
 }
 
-async function largeValue(files: BodyFiles, hash: Uint8Array, table: Uint8Array) {
+interface LargeValue {
+  readonly what: 'object' | 'file'
+  readonly name: string
+  /** Undefined where it is not there, or cannot be read. */
+  readonly size: number | undefined
+  /** Why it cannot be read, which says nothing of what is in it. */
+  readonly unread?: string
+}
+
+async function largeValue(files: BodyFiles, hash: Uint8Array, table: Uint8Array): Promise<LargeValue> {
   const { objects } = files
   if (objects !== undefined) {
     const name = objectName(hash, table)
     return { what: 'object', name, size: await objects.sizeOf(name) }
   }
   const name = files.pathOf(fileName(hash, table))
-  return { what: 'file', name, size: existsSync(name) ? (await stat(name)).size : undefined }
+  try {
+    await access(name, constants.R_OK)
+    return { what: 'file', name, size: (await stat(name)).size }
+  } catch (error) {
+    const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    return { what: 'file', name, size: undefined, ...(!isGone && { unread: fileProblem(error as Error, name) }) }
+  }
 }
 
 async function* strays(read: Reader, files: BodyFiles): AsyncGenerator<string> {

@@ -14,6 +14,7 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { makeFolder, putFile } from '#lib/lasting.ts'
+import { fileProblem } from '#lib/process/file-error.ts'
 import { checkFiles } from '../bodies/check.ts'
 import { migrations } from '../engine/schema.ts'
 import { copyDatabase, lock, schemaNumber } from '../engine/sqlite/handle.ts'
@@ -263,17 +264,22 @@ async function damagedFiles(database: string, folder: string): Promise<string[]>
 /** @throws Fault BackupInvalid where the database, a key or the first token is not the one that was put there */
 async function requireWhole(folder: string, note: BackupNote): Promise<void> {
   const { database, sha256: hash, keys = {}, rootToken } = note
-  if ((await hashOf(join(folder, database)).catch(() => '')) !== hash) {
-    throw new Fault('BackupInvalid', {
-      text: 'The database of the backup was changed or damaged: its checksum is wrong',
+  const parts: [path: string, sha256: string, what: string][] = [[join(folder, database), hash, 'database']]
+  for (const [name, sha256] of Object.entries(keys)) parts.push([keyFile(folder, name), sha256, 'key'])
+  if (rootToken !== undefined) parts.push([rootTokenFile(folder), rootToken, 'key'])
+  for (const [path, sha256, what] of parts) {
+    const found = await hashOf(path).catch(cause => {
+      throw unread(`The ${what} of the backup cannot be read`, path, cause)
     })
+    if (found === sha256) continue
+    const text = `The ${what} ${path} of the backup was changed or damaged: its checksum is wrong`
+    throw new Fault('BackupInvalid', { text })
   }
-  const secrets = Object.entries(keys).map(([name, sha256]) => [keyFile(folder, name), sha256])
-  if (rootToken !== undefined) secrets.push([rootTokenFile(folder), rootToken])
-  for (const [path = '', sha256] of secrets) {
-    if ((await hashOf(path).catch(() => '')) === sha256) continue
-    throw new Fault('BackupInvalid', { text: `The key ${path} of the backup is missing or was changed` })
-  }
+}
+
+/** Of what cannot be read nobody knows whether it is whole. */
+function unread(what: string, path: string, cause: NodeJS.ErrnoException): Fault {
+  return new Fault('BackupInvalid', { text: `${what}: ${fileProblem(cause, path)}`, cause })
 }
 
 /** What `folder` is a backup of, as far as its note says. @throws Fault BackupInvalid */
@@ -283,7 +289,15 @@ async function readNote(folder: string): Promise<BackupNote> {
     if (!/^teal-[0-9a-f]{24}\.db$/.test(note.database)) throw new Error('no database is named')
     return note
   } catch (cause) {
-    throw new Fault('BackupInvalid', { text: `${folder} holds no backup`, cause })
+    const { code } = cause as NodeJS.ErrnoException
+    if (code !== undefined && code !== 'ENOENT')
+      throw unread('The backup cannot be read', noteFile(folder), cause as Error)
+    const points = (await readdir(folder).catch(() => [])).filter(name => pointForm.test(name)).sort()
+    const several =
+      points.length === 0
+        ? ''
+        : ` itself, but backups of ${points.length} moments: name one of them, such as ${join(folder, points.at(-1) ?? '')}`
+    throw new Fault('BackupInvalid', { text: `${folder} holds no backup${several}`, cause })
   }
 }
 
@@ -293,6 +307,9 @@ export async function backupDatabase(folder: string): Promise<string> {
   await requireWhole(folder, note)
   return join(folder, note.database)
 }
+
+/** What one of several backups is called: its moment in UTC. */
+export const pointForm = /^\d{8}T\d{6}Z$/
 
 const noteFile = (folder: string): string => join(folder, 'backup.json')
 

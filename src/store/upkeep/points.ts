@@ -9,7 +9,7 @@ import { link, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { syncPath } from '#lib/lasting.ts'
-import { type BackupResult, copyInto, lockFolder, openFolder } from './backup.ts'
+import { type BackupResult, copyInto, lockFolder, openFolder, pointForm } from './backup.ts'
 
 export interface Point {
   /** Of its folder: `20261123T080000Z`. */
@@ -21,7 +21,6 @@ export interface Point {
   readonly serial: number
 }
 
-const form = /^\d{8}T\d{6}Z$/
 const unfinished = 'unfinished'
 const dropping = 'dropping'
 
@@ -31,7 +30,7 @@ const dropping = 'dropping'
  */
 export async function listPoints(folder: string): Promise<Point[]> {
   if (!existsSync(folder)) return []
-  const names = (await readdir(folder)).filter(name => form.test(name)).toSorted()
+  const names = (await readdir(folder)).filter(name => pointForm.test(name)).toSorted()
   const points = names.toReversed().flatMap(name => {
     const path = join(folder, name)
     const about = aboutOf(path)

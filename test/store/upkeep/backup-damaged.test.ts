@@ -11,6 +11,7 @@ import { migrations } from '#store/engine/schema.ts'
 import { openForWriting } from '#store/engine/sqlite/handle.ts'
 import { databaseFile } from '#store/folder/place.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
+import { takePoint } from '#store/upkeep/points.ts'
 import { childEnvironment, runTeal } from '../../child.ts'
 import { deliver, openLmtp } from '../../dialogue.ts'
 
@@ -64,6 +65,32 @@ test('a key that was changed, or is missing, is told and keeps the backup from b
     }
   }
   expect(await runTeal(['verify', '--backup', copy], env)).toMatchObject({ code: 0 })
+})
+
+test('what is not there, or cannot be read, is not told as damaged', async () => {
+  const copy = join(root, 'unread')
+  const { database } = await takeBackup(dataDir, copy, new Date(0), quiet)
+  const told = () =>
+    restoreBackup(copy, join(root, 'unread-target'), quiet).then(String, (error: Error) => error.message)
+  for (const [name, what] of [
+    [database, 'database'],
+    [`keys/${readdirSync(join(copy, 'keys'))[0]}`, 'key'],
+  ] as const) {
+    const path = join(copy, name)
+    const whole = readFileSync(path)
+    rmSync(path)
+    expect(await told()).toMatch(`The ${what} of the backup cannot be read: ${path}: it is not there`)
+    mkdirSync(path)
+    expect(await told()).toMatch(`The ${what} of the backup cannot be read: ${path}: it is a folder`)
+    rmSync(path, { recursive: true })
+    writeFileSync(path, whole)
+  }
+  const several = join(root, 'several')
+  const { point } = await takePoint(dataDir, several, { at: new Date(0), keep: 2, gently: false })
+  await expect(backupDatabase(several)).rejects.toThrow(`backups of 1 moments: name one of them, such as ${point}`)
+  rmSync(join(copy, 'backup.json'))
+  mkdirSync(join(copy, 'backup.json'))
+  expect(await told()).toMatch(`The backup cannot be read: ${join(copy, 'backup.json')}: it is a folder`)
 })
 
 test('what broke off leaves no copy behind, and two at once do not meet', async () => {

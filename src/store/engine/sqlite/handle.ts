@@ -240,6 +240,7 @@ export function damaged(file: string, how: string): string {
  * when this resolves.
  *
  * @param progress hears how many pages are left of how many
+ * @throws Fault DataDirectoryUnusable, StoreDamaged and DataDirectoryInUse, which name the one of both that it is about
  */
 export async function copyDatabase(
   file: string,
@@ -247,6 +248,7 @@ export async function copyDatabase(
   progress: (left: number, total: number) => void,
 ): Promise<void> {
   const handle = openForReading(file)
+  let about = file
   try {
     // One transaction around all slices: otherwise each commit of another process would begin the copy anew.
     handle.exec('BEGIN')
@@ -258,12 +260,20 @@ export async function copyDatabase(
       },
     })
     handle.exec('COMMIT')
+    about = to
+    finishCopy(to)
+  } catch (error) {
+    // What is read has its room already.
+    throw engineFault(error, isRefusedByDisk(error) ? to : about) ?? error
   } finally {
     handle.close()
   }
-  const copy = new Database(to)
+}
+
+/** A copy is one file that anything can read, also where nothing may be written beside it. */
+function finishCopy(file: string): void {
+  const copy = new Database(file)
   try {
-    // A copy is one file that anything can read, also where nothing may be written beside it.
     foldLog(copy)
     copy.pragma('synchronous = FULL')
   } finally {
