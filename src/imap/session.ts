@@ -205,9 +205,19 @@ export class Session extends Abilities implements Hearer {
 
   /** The places a set means. @throws Fault BadCommand where a sequence number does not exist */
   async resolve(set: NumberSet, byUid: boolean): Promise<Places> {
+    if (byUid) await this.meet(set)
     const places = await this.selected.resolve(set, byUid)
     if (places === undefined) throw malformed('There is no message with that number')
     return places
+  }
+
+  /**
+   * Of a uid that a client was not told of here it heard elsewhere, from APPENDUID of another session say, so that its
+   * command means a message that is there: it is told of that first (RFC 9051 5.2).
+   */
+  async meet(uids: NumberSet): Promise<void> {
+    if (this.notices !== undefined && this.notices.selected === undefined) return
+    if (this.selected.suspects(uids)) await this.selected.tell(this.untagged, false)
   }
 
   /** Flags of a message of the selected folder, as they stand between parentheses. */

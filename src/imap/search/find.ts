@@ -8,7 +8,7 @@ import { systemFlags } from '#mail/flags.ts'
 import { joinRanges, resolveNumbers, toRanges } from '#mail/numbers.ts'
 import { byRow, SummaryTexts } from '#mail/query/facts.ts'
 import { judge, type Verdict } from '#mail/query/judge.ts'
-import { mapLeaves, type Query, requiredLeaves, someLeaf, type TextLeaf } from '#mail/query/query.ts'
+import { eachLeaf, mapLeaves, type Query, requiredLeaves, someLeaf, type TextLeaf } from '#mail/query/query.ts'
 import { column, type ListedRow, type UidSlice } from '#store/mailboxes/listing.ts'
 import { type StoredSummary, summaryOf } from '#store/mailboxes/outlines.ts'
 import { StoredFacts } from '#store/mailboxes/stored-facts.ts'
@@ -27,6 +27,7 @@ export interface Found {
 
 /** Every message of the view that fits, in the order of the view. */
 export async function find(session: Session, view: View, key: Key): Promise<Found[]> {
+  for (const leaf of eachLeaf(key)) if (leaf.op === 'set' && leaf.byUid) await session.meet(leaf.set)
   await view.load()
   const query = mapLeaves(key, leaf => (leaf.op === 'set' ? setOf(view, leaf) : leaf))
   const combinations = flagCombinations(query)

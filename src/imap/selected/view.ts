@@ -125,6 +125,13 @@ export class View {
     return Math.min(this.#modseq, this.#goneModseq)
   }
 
+  /** Whether uids are named that this client was not told of here, also where no notice of them came yet; `*` names none. */
+  suspects(uids: NumberSet): boolean {
+    const named = uids.some(item => item !== 'saved' && item.some(uid => uid >= this.#uidNext && uid !== Infinity))
+    if (named) [this.#news, this.#only] = [true, undefined]
+    return named
+  }
+
   /** Whether messages went that the client still counts, of those at some places or of all. */
   async isHolding(places: Places = [[0, Infinity]]): Promise<boolean> {
     if (!this.#expunges) return false
