@@ -105,6 +105,19 @@ describe('one space too many', () => {
   })
 })
 
+test('wildcards without quotes in the name of a folder mean themselves', async () => {
+  const client = await login()
+  await client.ok('CREATE 50%*')
+  await client.ok(append('50%*', mail('kept')))
+  await client.ok('CREATE 500')
+  expect(await client.ok('STATUS 50%* (MESSAGES)')).toEqual(['* STATUS "50%*" (MESSAGES 1)'])
+  await client.ok('RENAME "50%*" %')
+  await client.ok('SELECT %')
+  expect((await client.ask('COPY 1 50*')).text).toMatch(/^\[TRYCREATE\]/)
+  await client.ok('DELETE %')
+  client.close()
+})
+
 test('XLIST is LIST with the names special uses had', async () => {
   const client = await login()
   await client.ok('CREATE x/y')

@@ -168,21 +168,19 @@ export class Decoder {
 
   /** A mailbox name, decoded, INBOX in upper case. @throws Fault BadCommand, or DisallowedMailboxMethod for a name that is none */
   mailbox(): string {
-    return decodeMailboxName(this.astring(), this.#utf8)
+    return decodeMailboxName(this.#name(), this.#utf8)
   }
 
   /** The same, and as it was written where that is UTF-8 in another than its normal form (RFC 9051 5.1). */
   mailboxAsWritten(): { path: string; denormal: string | undefined } {
-    const text = this.astring()
+    const text = this.#name()
     const path = decodeMailboxName(text, this.#utf8)
     return { path, denormal: this.#utf8 && text !== text.normalize('NFC') ? text : undefined }
   }
 
   /** list-mailbox: a name in which `%` and `*` may stand bare. */
   listMailbox(): string {
-    const bare = this.peek() !== '"' && !this.#atLiteral()
-    const text = bare ? this.#take(listChars, 'A mailbox pattern is missing') : this.string()
-    return decodeMailboxPattern(text, this.#utf8)
+    return decodeMailboxPattern(this.#name(), this.#utf8)
   }
 
   /** The name before a pattern. */
@@ -253,6 +251,12 @@ export class Decoder {
     const text = part.slice(this.#at)
     this.#at = part.length
     return text
+  }
+
+  /** What names mailboxes. RFC 9051 9 has `%` and `*` bare in patterns alone; programs write them in names, where they mean themselves. */
+  #name(): string {
+    const bare = this.peek() !== '"' && !this.#atLiteral()
+    return bare ? this.#take(listChars, 'The name of a mailbox is missing') : this.string()
   }
 
   #text(): string | undefined {
