@@ -146,6 +146,8 @@ describe('criteria', () => {
     'LARGER x',
     'HEADER a',
     'YOUNGER 0',
+    'KEYWORD \\Seen',
+    'UNKEYWORD \\Seen',
   ])('SEARCH %s is refused', async criteria => {
     expect(await client.ask(`SEARCH ${criteria}`)).toMatchObject({ status: 'BAD' })
   })

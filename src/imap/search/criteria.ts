@@ -105,9 +105,9 @@ class Parser {
       case 'UID':
         return { op: 'set', byUid: true, set: decoder.numberSet() }
       case 'KEYWORD':
-        return { op: 'keyword', word: decoder.flag().toLowerCase() }
+        return { op: 'keyword', word: decoder.atom().toLowerCase() }
       case 'UNKEYWORD':
-        return { op: 'not', of: { op: 'keyword', word: decoder.flag().toLowerCase() } }
+        return { op: 'not', of: { op: 'keyword', word: decoder.atom().toLowerCase() } }
       case 'LARGER':
         return { op: 'size', min: decoder.number64() + 1, max: ever }
       case 'SMALLER':
