@@ -8,10 +8,11 @@ import { append, Client, mail } from './client.ts'
 const service = useTeal()
 let number = 0
 let client: Client
+let account = ''
 
 beforeEach(async () => {
   const user = `box${++number}`
-  await service.user(user)
+  account = await service.user(user)
   client = await Client.login(service.at('imap'), user)
   return () => client.close()
 })
@@ -386,6 +387,11 @@ test('quota', async () => {
     '* QUOTAROOT "INBOX" ""',
     expect.stringMatching(/^\* QUOTA "" \(STORAGE 6 1048576\)$/),
   ])
+  // In a limit that is no whole number of units what fits is not too much.
+  await service.call('PUT', `/users/${account}`, { quota: 6000 })
+  expect(await client.ok('GETQUOTA ""')).toEqual(['* QUOTA "" (STORAGE 6 6)'])
+  await service.call('PUT', `/users/${account}`, { quota: 5000 })
+  expect(await client.ok('GETQUOTA ""')).toEqual(['* QUOTA "" (STORAGE 6 4)'])
   expect(await client.ask('GETQUOTA other')).toMatchObject({ status: 'NO' })
   // RFC 9208 4.1.3: of a folder that is to be made, too.
   expect(await client.ok('GETQUOTAROOT "to come"')).toEqual([

@@ -42,5 +42,8 @@ export const quotaCommands = [getQuota, getQuotaRoot]
 
 async function quotaLine(session: Session): Promise<string> {
   const { storage, allowed } = await session.mail.usage()
-  return `* QUOTA "" (STORAGE ${Math.ceil(storage / 1024)} ${Math.floor(allowed / 1024)})`
+  const used = Math.ceil(storage / 1024)
+  // Nobody is promised room that is not there, nor seems to be over a limit within which they are.
+  const limit = storage > allowed ? Math.floor(allowed / 1024) : Math.max(used, Math.floor(allowed / 1024))
+  return `* QUOTA "" (STORAGE ${used} ${limit})`
 }
