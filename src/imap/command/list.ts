@@ -210,10 +210,12 @@ async function answerList(session: Session, input: ListInput): Promise<void> {
   const leftChosen = selection.has('SUBSCRIBED') && !selection.has('SPECIAL-USE') ? left : new Set<string>()
   const tree = new Tree(folders, chosen, leftChosen)
   const recursive = selection.has('RECURSIVEMATCH')
+  const found = [...folders.filter(chosen).map(({ path }) => path), ...leftChosen]
+  const aboveUnlisted = recursive ? await namesAbove(found, async path => !(await match(path))) : new Set<string>()
   const info = ` ("CHILDINFO" (${asked.map(option => `"${option}"`).join(' ')}))`
   countsChanges(session, input.status)
   for (const folder of folders) {
-    const below = recursive && tree.chosenBelow.has(folder.path)
+    const below = recursive && (chosen(folder) ? tree.chosenBelow : aboveUnlisted).has(folder.path)
     if (!chosen(folder) && !below) continue
     if (!(await match(folder.path))) continue
     session.out.line(listLine(session, folder, tree, input) + (below ? info : ''))
@@ -223,7 +225,7 @@ async function answerList(session: Session, input: ListInput): Promise<void> {
   }
   // RFC 9051 6.3.9: what is subscribed to is listed whether it is there or not.
   for (const path of new Set([...leftChosen, ...tree.missing])) {
-    const below = recursive && tree.chosenBelow.has(path)
+    const below = recursive && (leftChosen.has(path) ? tree.chosenBelow : aboveUnlisted).has(path)
     const wanted = asked.length === 0 || below || leftChosen.has(path)
     if (!wanted || !(await match(path))) continue
     const attributes = [gone]
@@ -232,6 +234,16 @@ async function answerList(session: Session, input: ListInput): Promise<void> {
     const name = session.mailboxName(path)
     session.out.line(`* ${input.old ? 'XLIST' : 'LIST'} (${attributes.join(' ')}) "/" ${name}${below ? info : ''}`)
   }
+}
+
+/** Names above those that a client is not told of: to name them for others says nothing new (RFC 9051 6.3.9.6). */
+async function namesAbove(
+  paths: readonly string[],
+  unlisted: (path: string) => Promise<boolean>,
+): Promise<ReadonlySet<string>> {
+  const names = new Set<string>()
+  for (const path of paths) if (await unlisted(path)) for (const parent of parentsOf(path)) names.add(parent)
+  return names
 }
 
 /** Names the account is subscribed to although there is no such folder. */
