@@ -224,6 +224,24 @@ describe('APPEND', () => {
     expect(item((await client.ok('FETCH 1 BODY.PEEK[]'))[0], 'BODY[]')).toBe(bytes)
     client.close()
   })
+
+  test('addresses in UTF-8 are what mail is sent to, for who takes UTF-8', async () => {
+    const [plain, client] = [await login('INBOX'), await login()]
+    await client.ok('ENABLE UTF8=ACCEPT')
+    await client.ok('SELECT INBOX')
+    const inner = 'From: \u7532 <\u7532@example.jp>\r\nSubject: (\r\n\r\n.'
+    const head = 'From: J\u00fc <j\u00fc.r"g"@b\u00fccher.example>\r\nTo: =?utf-8?B?DQo=?=@example.org, "a (" <\u00e9@example.org>\r\n'
+    const bytes = `${head}Content-Type: message/rfc822\r\n\r\n${inner}`
+    await client.ok(`APPEND INBOX UTF8 (~{${Buffer.byteLength(bytes)}+}\r\n${bytes})`)
+    const [told = ''] = await client.ok('FETCH 1 (ENVELOPE BODYSTRUCTURE)')
+    expect(told).toContain('("a (" NIL "\u00e9" "example.org"))')
+    expect(told).toContain('NIL "=?utf-8?B?DQo=?=" "example.org")')
+    expect(told).toContain('("=?utf-8?B?55Sy?=" NIL "\u7532" "example.jp")')
+    expect(told).toContain('"=?utf-8?B?SsO8?=" NIL "j\u00fc.r\\"g\\"" "xn--bcher-kva.example"')
+    expect((await plain.ok('UID FETCH 1 (ENVELOPE BODYSTRUCTURE)')).join('')).toMatch(/^[\x20-\x7e]*$/)
+    plain.close()
+    client.close()
+  })
 })
 
 describe('FETCH', () => {

@@ -246,7 +246,7 @@ function itemText(session: Session, item: FetchItem, row: ListedRow): string | u
     case 'binary.size':
       return undefined
     default:
-      return item.text(row, session.rev2)
+      return item.text(row, session)
   }
 }
 

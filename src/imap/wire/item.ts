@@ -5,9 +5,10 @@
 
 import { numberId } from '#lib/id.ts'
 import { formatInternalDate } from '#mail/header/date.ts'
-import { oldStructure } from '#mail/mime/structure.ts'
+import { oldStructure, unicodeMailboxes } from '#mail/mime/structure.ts'
 import { column, contentId, type ListedRow } from '#store/mailboxes/listing.ts'
 import { detailOf, summaryOf } from '#store/mailboxes/outlines.ts'
+import type { Abilities } from '../abilities.ts'
 import { type Decoder, malformed } from './decoder.ts'
 import { quoted } from './encoder.ts'
 import { parseSection, type Section } from './section.ts'
@@ -26,11 +27,13 @@ type PlainKind =
   | 'savedate'
   | 'preview'
 
+/** What a client has enabled that makes a difference to some of them. */
+type Client = Pick<Abilities, 'rev2' | 'utf8'>
+
 export type FetchItem =
   /** `onlyMarked`: only where this very FETCH changed flags. */
   | { readonly kind: 'uid' | 'flags' | 'modseq'; readonly onlyMarked?: boolean }
-  /** `rev2`: for who enabled IMAP4rev2. */
-  | { readonly kind: PlainKind; readonly text: (row: RowValues, rev2: boolean) => string }
+  | { readonly kind: PlainKind; readonly text: (row: RowValues, client: Client) => string }
   /** `label` is the name it was asked by. */
   | { readonly kind: 'section'; readonly label: string; readonly section: Section; readonly peek: boolean }
   | { readonly kind: 'binary'; readonly section: Section; readonly peek: boolean }
@@ -44,14 +47,17 @@ const internalDate: FetchItem = {
   text: row => `INTERNALDATE "${formatInternalDate(row[column.idate])}"`,
 }
 const size: FetchItem = { kind: 'size', text: row => `RFC822.SIZE ${row[column.size]}` }
-const envelope: FetchItem = { kind: 'envelope', text: row => `ENVELOPE ${row[column.envelope]}` }
+const envelope: FetchItem = {
+  kind: 'envelope',
+  text: (row, { utf8 }) => `ENVELOPE ${utf8 ? unicodeMailboxes(row[column.envelope]) : row[column.envelope]}`,
+}
 const bodyStructure: FetchItem = {
   kind: 'bodystructure',
-  text: (row, rev2) => `BODYSTRUCTURE ${structureText(row[column.bodystructure], rev2)}`,
+  text: (row, client) => `BODYSTRUCTURE ${structureText(row[column.bodystructure], client)}`,
 }
 const body: FetchItem = {
   kind: 'body',
-  text: (row, rev2) => `BODY ${structureText(detailOf(row[column.detail]).body, rev2)}`,
+  text: (row, client) => `BODY ${structureText(detailOf(row[column.detail]).body, client)}`,
 }
 const emailId: FetchItem = { kind: 'emailid', text: row => `EMAILID (${emailIdOf(row)})` }
 const threadId: FetchItem = { kind: 'threadid', text: row => `THREADID (${numberId(row[column.thread])})` }
@@ -119,8 +125,9 @@ export function fetchItem(decoder: Decoder, alone: boolean): readonly FetchItem[
   }
 }
 
-function structureText(text: string, rev2: boolean): string {
-  return rev2 ? text : oldStructure(text)
+function structureText(text: string, { rev2, utf8 }: Client): string {
+  const structure = rev2 ? text : oldStructure(text)
+  return utf8 ? unicodeMailboxes(structure) : structure
 }
 
 /** The same bytes have the same id wherever they lie in an account (RFC 8474 5.1). */

@@ -4,12 +4,13 @@
 // UTF8=ACCEPT: it is printable ASCII, strings are quoted strings or NIL, and there is never a literal, CR or LF in it.
 // What is not ASCII is encoded on the way: header text and names as encoded words (RFC 2047), parameters in the form of
 // RFC 2231, domains as xn--. What was encoded by the sender stays as it was written, since clients decode it themselves.
+// Whoever takes UTF-8 gets local parts of addresses as they are (`unicodeMailboxes`): nobody decodes those.
 
 import { type Address, domainToAscii, isGroup, type Mailbox, splitAddress } from '../address/address.ts'
 import { addressesOf, readingAddresses } from '../address/address-list.ts'
 import { withoutComments } from '../header/comment.ts'
 import type { Header } from '../header/header.ts'
-import { encodeWords } from '../header/words.ts'
+import { decodeWords, encodeWords } from '../header/words.ts'
 import { type MimePart, nothingSaid, type Said } from './mime-part.ts'
 import { extendedValue, joinedParameters, type Valued } from './parameter.ts'
 
@@ -123,6 +124,22 @@ export function oldStructure(text: string): string {
     from = valuesEnd(text, kept + 1, messageFields)
   }
   return from === 0 ? text : out + text.slice(from)
+}
+
+/** An address whose local part is encoded, up to its host: a quote within a string has a backslash, so that this is nothing else. */
+const encodedMailbox = /(\((?:NIL|"[^"\\]*(?:\\.[^"\\]*)*") NIL )"(=\?utf-8\?[^"\\]*\?=)"(?= ")/g
+
+/**
+ * An envelope or a structure for who takes UTF-8 (RFC 6855 3): the local part of an address is what mail is to be sent to, and an
+ * encoded word is nobody's. A name is for reading, and a domain that begins with xn-- is the domain.
+ */
+export function unicodeMailboxes(text: string): string {
+  if (!text.includes(' NIL "=?utf-8?')) return text
+  return text.replace(encodedMailbox, (written, before: string, words: string) => {
+    const local = decodeWords(words)
+    const own = !/[\x00-\x1f\x7f]/.test(local) && encodeWords(local) === words
+    return own ? `${before}"${local.replace(/["\\]/g, '\\$&')}"` : written
+  })
 }
 
 /** Where so many values end that stand behind each other from `start` on, a space between them. */
