@@ -105,7 +105,7 @@ describe('one space too many', () => {
   })
 })
 
-test('wildcards without quotes in the name of a folder mean themselves', async () => {
+test('wildcards and backslashes without quotes in the name of a folder mean themselves', async () => {
   const client = await login()
   await client.ok('CREATE 50%*')
   await client.ok(append('50%*', mail('kept')))
@@ -115,6 +115,8 @@ test('wildcards without quotes in the name of a folder mean themselves', async (
   await client.ok('SELECT %')
   expect((await client.ask('COPY 1 50*')).text).toMatch(/^\[TRYCREATE\]/)
   await client.ok('DELETE %')
+  await client.ok('CREATE back\\slash')
+  expect(await client.ok('LIST "" back\\*')).toEqual(['* LIST (\\HasNoChildren) "/" "back\\\\slash"'])
   client.close()
 })
 

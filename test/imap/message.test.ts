@@ -230,7 +230,8 @@ describe('APPEND', () => {
     await client.ok('ENABLE UTF8=ACCEPT')
     await client.ok('SELECT INBOX')
     const inner = 'From: \u7532 <\u7532@example.jp>\r\nSubject: (\r\n\r\n.'
-    const head = 'From: J\u00fc <j\u00fc.r"g"@b\u00fccher.example>\r\nTo: =?utf-8?B?DQo=?=@example.org, "a (" <\u00e9@example.org>\r\n'
+    const head =
+      'From: J\u00fc <j\u00fc.r"g"@b\u00fccher.example>\r\nTo: =?utf-8?B?DQo=?=@example.org, "a (" <\u00e9@example.org>\r\n'
     const bytes = `${head}Content-Type: message/rfc822\r\n\r\n${inner}`
     await client.ok(`APPEND INBOX UTF8 (~{${Buffer.byteLength(bytes)}+}\r\n${bytes})`)
     const [told = ''] = await client.ok('FETCH 1 (ENVELOPE BODYSTRUCTURE)')

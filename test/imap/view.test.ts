@@ -89,13 +89,17 @@ describe('changes by others', () => {
 
   test('a uid that the client knows from another session means the message that has it', async () => {
     const [one, other] = await two(1)
-    const fresh = async (name: string) => /APPENDUID \d+ (\d+)/.exec((await one.ask(append('INBOX', mail(name)))).text)?.[1]
+    const fresh = async (name: string) =>
+      /APPENDUID \d+ (\d+)/.exec((await one.ask(append('INBOX', mail(name)))).text)?.[1]
     expect(shown(await other.ok(`UID STORE ${await fresh('m2')} +FLAGS (\\Flagged)`))).toEqual([
       '* 2 EXISTS',
       '* 2 FETCH (UID 2 FLAGS (\\Flagged))',
     ])
     expect(shown(await other.ok(`UID FETCH ${await fresh('m3')}:* UID`))).toEqual(['* 3 EXISTS', '* 3 FETCH (UID 3)'])
-    expect(shown(await other.ok(`UID SEARCH UNSEEN UID 3:${await fresh('m4')}`))).toEqual(['* 4 EXISTS', '* SEARCH 3 4'])
+    expect(shown(await other.ok(`UID SEARCH UNSEEN UID 3:${await fresh('m4')}`))).toEqual([
+      '* 4 EXISTS',
+      '* SEARCH 3 4',
+    ])
     expect((await other.ask(`UID COPY ${await fresh('m5')} Trash`)).text).toMatch(/^\[COPYUID \d+ 5 1\]/)
     await one.ok('STORE 1 +FLAGS.SILENT (\\Deleted)')
     await one.ok('EXPUNGE')

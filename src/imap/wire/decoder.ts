@@ -24,7 +24,7 @@ export type NumberSet = readonly (readonly [from: number, to: number] | 'saved')
 const atomChars = /[^\x00-\x20\x7f-\xff(){%*"\\\]]+/y
 const astringChars = /[^\x00-\x20\x7f-\xff(){%*"\\]+/y
 const nameChars = /[A-Za-z0-9.-]+/y
-const listChars = /[^\x00-\x20\x7f-\xff(){"\\]+/y
+const mailboxChars = /[^\x00-\x20\x7f-\xff(){"]+/y
 const quotedChars = /"((?:[^\x00\r\n"\\]|\\["\\])*)"/y
 const digits = /[0-9]+/y
 const flagChars = /\\?[^\x00-\x20\x7f-\xff(){%*"\\\]]+/y
@@ -253,10 +253,10 @@ export class Decoder {
     return text
   }
 
-  /** What names mailboxes. RFC 9051 9 has `%` and `*` bare in patterns alone; programs write them in names, where they mean themselves. */
+  /** What names mailboxes. RFC 9051 9 has `%` and `*` bare in patterns alone and `\` nowhere; programs write them in names, as themselves. */
   #name(): string {
     const bare = this.peek() !== '"' && !this.#atLiteral()
-    return bare ? this.#take(listChars, 'The name of a mailbox is missing') : this.string()
+    return bare ? this.#take(mailboxChars, 'The name of a mailbox is missing') : this.string()
   }
 
   #text(): string | undefined {
