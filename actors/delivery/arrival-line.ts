@@ -9,6 +9,7 @@ import { cut, type Journal, type JournalFields } from '#lib/journal/journal.ts'
 import { limits } from '#lib/limits.ts'
 import type { Attributes } from '#lib/tracing/span.ts'
 import type { Tracer } from '#lib/tracing/tracer.ts'
+import { Disconnected } from '#net/disconnected.ts'
 import type { Received } from '#store/bodies/bodies.ts'
 import type { SpamPart } from '#store/mailboxes/messages.ts'
 import type { Appended } from '../mailbox/append.ts'
@@ -147,6 +148,7 @@ export function scored(score: number | undefined): { readonly score?: number } {
 }
 
 function reason(error: unknown): string {
+  if (error instanceof Disconnected) return error.name
   return error instanceof Fault ? error.code : 'InternalError'
 }
 

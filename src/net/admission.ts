@@ -10,6 +10,7 @@
 import { monotonic } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import { networksOf } from '#lib/network.ts'
+import { Disconnected } from './disconnected.ts'
 
 export interface AdmissionOptions {
   /** Connections of all listeners together. */
@@ -242,6 +243,7 @@ export class Ticket {
   #rank: 'stranger' | 'favoured' | 'proven'
   #peer: Peer | undefined
   #lent = false
+  #displaced = false
   /** When it was let in, or did last what it is for (monotonic). */
   #since = monotonic()
   #released = false
@@ -268,11 +270,17 @@ export class Ticket {
     this.#peer = peer
   }
 
-  /** While the other side is made to wait for this it has no more claim to its place than who waits idle. @throws what `task` does */
+  /**
+   * While the other side is made to wait for this it has no more claim to its place than who waits idle.
+   *
+   * @throws what `task` does; Disconnected where the place went to somebody else meanwhile: nobody hears what comes of it, so nothing may
+   */
   async lend<Value>(task: Promise<Value>): Promise<Value> {
     this.#lent = true
     try {
-      return await task
+      const value = await task
+      if (this.#displaced) throw new Disconnected()
+      return value
     } finally {
       this.#lent = false
     }
@@ -299,6 +307,7 @@ export class Ticket {
 
   displace(): void {
     const peer = this.#peer
+    this.#displaced = true
     this.release()
     peer?.displace()
   }

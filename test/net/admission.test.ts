@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { limits } from '#lib/limits.ts'
 import { Admission, type Gate, type Peer, type Ticket } from '#net/admission.ts'
 import { connectionsFor, descriptorsMax } from '#net/descriptors.ts'
+import { Disconnected } from '#net/disconnected.ts'
 
 interface Made {
   readonly ticket: Ticket
@@ -90,9 +91,10 @@ describe('a thousand networks', () => {
     const lent = made[1]?.ticket.lend(waits.promise)
     expect(open(gate, address(10), false)).toBeDefined()
     expect(made.map(one => one?.gone)).toEqual([false, true, false])
+    // What came of it is nobody's any more.
     waits.resolve(7)
-    expect(await lent).toBe(7)
-    await made[2]?.ticket.lend(Promise.resolve())
+    await expect(lent).rejects.toThrow(Disconnected)
+    expect(await made[2]?.ticket.lend(Promise.resolve(7))).toBe(7)
     expect(open(gate, address(11), false)).toBeDefined()
     expect(made.map(one => one?.gone)).toEqual([true, true, false])
     expect(open(gate, address(12), false)).toBeUndefined()

@@ -13,8 +13,10 @@ export interface NameServer {
   readonly records: Map<string, readonly string[]>
   /** What was asked: `TXT name`. */
   readonly asked: string[]
-  /** Names under one of these are never answered. */
+  /** Names under one of these are not answered. */
   readonly silent: Set<string>
+  /** Answers what was asked over UDP and was not answered. */
+  answerLate(): void
   /** Names under one of these are proven, where the question asks for that. */
   readonly secure: Set<string>
   /** Questions of names under one of these (or `TLSA name`) fail. */
@@ -39,6 +41,7 @@ const stringBytesMax = 255
 
 export async function startNameServer(): Promise<NameServer> {
   const socket = createSocket('udp4')
+  const unanswered: (() => void)[] = []
   const server = {
     ...{
       texts: new Map<string, readonly string[]>(),
@@ -50,6 +53,9 @@ export async function startNameServer(): Promise<NameServer> {
       otherwise: '',
     },
     address: '',
+    answerLate: () => {
+      for (const say of unanswered.splice(0)) say()
+    },
     close: async () => {
       for (const one of streams) one.destroy()
       await new Promise<void>(resolve => socket.close(() => resolve()))
@@ -57,8 +63,12 @@ export async function startNameServer(): Promise<NameServer> {
     },
   }
   socket.on('message', (query, from) => {
-    const answer = answerOf(server, query, false)
-    if (answer !== undefined) socket.send(answer, from.port, from.address)
+    const say = () => {
+      const answer = answerOf(server, query, false)
+      if (answer === undefined) unanswered.push(say)
+      else socket.send(answer, from.port, from.address)
+    }
+    say()
   })
   const streams = new Set<Socket>()
   const overTcp = createServer(stream => {
@@ -94,7 +104,7 @@ async function freePort(server: Server): Promise<number> {
   }
 }
 
-type Zone = Omit<NameServer, 'address' | 'close'>
+type Zone = Omit<NameServer, 'address' | 'answerLate' | 'close'>
 
 const under = (names: Iterable<string>, name: string) =>
   [...names].find(suffix => name === suffix || name.endsWith(`.${suffix}`))

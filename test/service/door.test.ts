@@ -1,5 +1,8 @@
 // The door of a stranger's mail: what lists and names say of his host, mail that has to come twice, who names wrong recipients.
 
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { advanceClock } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
@@ -10,6 +13,8 @@ import { Dialogue, stuffed } from '../dialogue.ts'
 import { type NameServer, startNameServer } from '../net/name-server.ts'
 import { accessTo, type Body, startOnEngine } from '../running.ts'
 
+const root = mkdtempSync(join(tmpdir(), 'teal-door-'))
+const file = join(root, 'teal.log')
 let dns: NameServer
 let teal: Teal
 let anna = ''
@@ -20,6 +25,7 @@ beforeAll(async () => {
   teal = await startOnEngine(
     {
       hostname: 'mx.example.com',
+      log: { level: 'info', file },
       mail: { classificationHeaders: true },
       smtp: { dnsServers: [dns.address], unjudged: [], maxOpen: 8 },
       network: { proxies: [] },
@@ -34,6 +40,7 @@ afterAll(async () => {
   expect(await teal.check()).toEqual([])
   await teal.close()
   await dns.close()
+  rmSync(root, { recursive: true, force: true })
 })
 beforeEach(() => {
   dns.records.clear()
@@ -44,6 +51,12 @@ beforeEach(() => {
 })
 
 let count = 0
+
+/** What the log says of messages. */
+function journal(): Body[] {
+  const lines = readFileSync(file, 'utf8').split('\n')
+  return lines.filter(line => line.includes('"event":"message"')).map(line => JSON.parse(line))
+}
 
 async function open(helo = 'out.far.test', from?: string): Promise<Dialogue> {
   const smtp = await Dialogue.open(service.at('smtp'), from)
@@ -156,12 +169,17 @@ test('who is made to wait for a wrong name, or waits for name servers of his own
     expect(await one.ask(`MAIL FROM:<bob@s${at}.slow.test>`)).toMatch(/^250/)
     expect(await one.ask('RCPT TO:<anna@example.com>')).toMatch(/^250/)
     expect(await one.ask('DATA')).toMatch(/^354/)
-    one.send(stuffed(Buffer.from('Subject: slow\r\n\r\n')))
+    one.send(stuffed(Buffer.from(`From: bob@s${at}.slow.test\r\nSubject: slow\r\n\r\n`)))
   }
   await expect.poll(() => dns.asked.filter(name => /^TXT s\d\.slow/.test(name)).length).toBeGreaterThanOrEqual(4)
   for (const one of await strangers()) one.close()
   for (const one of second) await one.closed()
   dns.silent.clear()
+  dns.answerLate()
+  // Whose place went to others was not told that he is rid of his message, and brings it again: it is kept but once.
+  const slow = () => journal().filter(({ from = '' }) => from.endsWith('.slow.test'))
+  await expect.poll(() => slow().length).toBe(4)
+  expect(slow()).toMatchObject(Array(4).fill({ refused: 'Disconnected' }))
 })
 
 test('mail of a listed host has to come twice, and then counts as listed', async () => {
