@@ -1,7 +1,7 @@
 // The ways to a domain: which hosts take its mail, and what each has to prove before anything is sent to it.
 //
-// DANE goes before MTA-STS (RFC 8461 2): a host with TLSA records is held to them and to nothing else. Where neither says
-// anything, mail goes encrypted if it can. What must be proven and cannot be looked up puts mail off and never refuses it.
+// DANE goes before MTA-STS (RFC 8461 2): a host with TLSA records is held to them and to nothing else, unless none of them can prove
+// anything and a policy is enforced. Where neither says anything, mail goes encrypted if it can. What must be proven and cannot be looked up puts mail off and never refuses it.
 
 import { limits } from '#lib/limits.ts'
 import type { Metrics } from '#lib/metrics.ts'
@@ -76,7 +76,9 @@ export class Ways {
     let passed: PassedOver[] = []
     for (const host of hosts) {
       const dane = secure ? await this.#proven(domain, host) : undefined
-      const way = dane ?? this.#plain(domain, host, policy)
+      const instead = policy?.mode === 'enforce' ? unusable(dane) : undefined
+      if (instead !== undefined) passed.push(instead)
+      const way = dane === undefined || instead !== undefined ? this.#plain(domain, host, policy) : dane
       const found = demand === 'proven' ? this.#protected(way, domain, host, { secure, row: policy }) : way
       if ('obstacle' in found) {
         // What may pass goes before what will not.
@@ -150,6 +152,12 @@ export class Ways {
     const obstacle = '4.7.5 No host of the domain is named by its MTA-STS policy'
     return { obstacle, told: { policy, host, ...flaw } }
   }
+}
+
+/** What is told of a host of whose records none can prove it: what else its domain enforces holds then (RFC 7672 2.2, RFC 8461 2). */
+function unusable(way: MailRoute | Barred | undefined): PassedOver | undefined {
+  if (way === undefined || 'obstacle' in way || way.flaw === undefined || way.policy === undefined) return undefined
+  return { policy: way.policy, host: way.host, ...way.flaw }
 }
 
 /** As reports have it (RFC 8460 4.4). */

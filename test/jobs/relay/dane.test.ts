@@ -187,9 +187,16 @@ test('DANE goes before MTA-STS, and both are counted', async () => {
     fetched: now(),
     expires: now() + limits.time.day,
   }
-  for (const name of ['both.test', 'sts.test']) await teal.core.writer.write(stsPolicyPut, { domain: name, ...row })
+  const named = { ...row, mx: ['mx.named.test'] }
+  for (const name of ['both.test', 'sts.test', 'pkix-sts.test'])
+    await teal.core.writer.write(stsPolicyPut, { domain: name, ...row })
+  await teal.core.writer.write(stsPolicyPut, { domain: 'named.test', ...named })
   expect(await send(domain('both.test', [hex(3, 1, 1, sha256(key(own.cert)))]))).toMatchObject(delivered)
   expect(await send(domain('sts.test', []))).toMatchObject(kept(/MTA-STS/))
+  // Records that can prove nothing take nothing away from what the policy asks for.
+  const useless = [hex(1, 0, 1, sha256(der(own.cert)))]
+  expect(await send(domain('pkix-sts.test', useless))).toMatchObject(kept(/MTA-STS/))
+  expect(await send(domain('named.test', useless))).toMatchObject(kept(/4\.7\.5 certificate-not-trusted/))
   const text = await (await service.raw('GET', '/metrics')).text()
   expect(text).toMatch(/outbound_policies_total\{mode="dane"\} [1-9]/)
 })

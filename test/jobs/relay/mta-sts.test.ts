@@ -12,7 +12,7 @@ import { mailTargets } from '#actors/sending/outgoing.ts'
 import { loadConfig } from '#config'
 import { type Core, openCore } from '#core'
 import { type Relay, startRelay } from '#jobs/relay/relay.ts'
-import { advanceClock } from '#lib/clock.ts'
+import { advanceClock, clockShift, shiftClock } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
@@ -174,6 +174,18 @@ describe('a policy that is enforced', () => {
     say('later.test', policy('none', ''), '2')
     advanceClock(limits.sts.checkMs)
     expect(await send('later.test')).toMatch(/^delivered/)
+  })
+
+  test('is heard of in time, though the clock was ahead when its domain was last asked', async () => {
+    const [right = 0] = clockShift()
+    say('later.test', policy('none', ''), '3')
+    shiftClock(right + 30 * limits.time.day)
+    expect(await send('later.test')).toMatch(/^delivered/)
+    shiftClock(right)
+    // With the same id: what was fetched in days to come is fetched anew.
+    say('later.test', policy('enforce', 'other.later.test'), '3')
+    advanceClock(limits.sts.checkMs)
+    expect(await send('later.test')).toMatch(/^failed/)
   })
 })
 

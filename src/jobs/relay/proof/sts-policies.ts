@@ -6,7 +6,7 @@
 
 import type { Agent } from 'undici'
 import type { JobWriter } from '#actors/kernel/job-writer.ts'
-import { now } from '#lib/clock.ts'
+import { elapsed, now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Outward } from '#net/outward/outward.ts'
 import { fetchPolicy, type MissedPolicy, policyId, type ResolveTxt } from '#net/tls/mta-sts.ts'
@@ -29,7 +29,7 @@ export interface StsOptions {
 
 export class StsPolicies {
   readonly #options: StsOptions
-  /** Domain -> when it is asked about again. */
+  /** Domain -> when it is asked about again (monotonic). */
   readonly #asked = new Map<string, number>()
   readonly #asking = new Map<string, Promise<void>>()
   #agent: Agent | undefined
@@ -46,7 +46,7 @@ export class StsPolicies {
   /** The policy of a domain (in ASCII) that holds now. Never throws. */
   async of(domain: string): Promise<StsPolicyRow | undefined> {
     if (domain.startsWith('[')) return undefined
-    if ((this.#asked.get(domain) ?? 0) <= now()) await this.#refresh(domain)
+    if ((this.#asked.get(domain) ?? 0) <= elapsed()) await this.#refresh(domain)
     return await findStsPolicy(this.#options.read, domain, now())
   }
 
@@ -72,7 +72,8 @@ export class StsPolicies {
     this.#remember(domain, limits.sts.checkMs)
     const at = now()
     const known = await findStsPolicy(read, domain, at)
-    const old = known !== undefined && at - known.fetched > limits.sts.refreshMs
+    // One from days that are still to come was fetched when the clock was wrong, and would hold too long.
+    const old = known !== undefined && Math.abs(at - known.fetched) > limits.sts.refreshMs
     if (id === undefined || (known?.id === id && !old)) return
     const policy = await fetchPolicy(this.#client(), domain, port)
     // RFC 8461 3.3: what cannot be fetched leaves what is known.
@@ -92,7 +93,7 @@ export class StsPolicies {
 
   #remember(domain: string, ms: number): void {
     this.#asked.delete(domain)
-    this.#asked.set(domain, now() + ms)
+    this.#asked.set(domain, elapsed() + ms)
     const [oldest] = this.#asked.keys()
     if (this.#asked.size > limits.sts.domainsMax && oldest !== undefined) this.#asked.delete(oldest)
   }
