@@ -64,9 +64,11 @@ describe('addresses', () => {
     expect(['10.0.0.1', '::1', 'fd00:2::5'].some(address => local.permits(address))).toBe(false)
   })
 
-  test('one address inside refuses the whole name', async () => {
-    const mixed = new Outward({ allowPrivate: [], resolve: async () => ['8.8.8.8', '10.0.0.1'] })
-    await expect(mixed.addresses('mixed.example.com')).rejects.toThrow(Blocked)
+  test('of a name with addresses inside the others are reached alone', async () => {
+    const mixed = new Outward({ allowPrivate: [], resolve: async () => ['10.0.0.1', '8.8.8.8', 'fd00::1'] })
+    expect(await mixed.addresses('mixed.example.com')).toEqual(['8.8.8.8'])
+    const inside = new Outward({ allowPrivate: [], resolve: async () => ['10.0.0.1', 'fd00::1'] })
+    await expect(inside.addresses('inside.example.com')).rejects.toThrow(Blocked)
   })
 
   test('localhost is as reachable as its addresses', async () => {

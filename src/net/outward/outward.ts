@@ -1,8 +1,8 @@
 // The way out: every connection that goes where a user or an operator points (webhooks, HTTP forwards, relays, MX hosts).
 //
-// A name is resolved once for each connection, every address it has is checked, and the connection is made to one of the
-// checked addresses, so that a name that answers differently the second time gains nothing (DNS rebinding). One address
-// that is not public refuses the whole name. Private ranges are reachable only where `network.allowPrivate` lists them.
+// A name is resolved once for each connection, every address it has is checked, and the connection is made to one of those that
+// may be reached, so that a name that answers differently the second time gains nothing (DNS rebinding), and one that also has an
+// address of somebody's own network is reached by its others. Private ranges are reachable only where `network.allowPrivate` lists them.
 // Nothing else in the service may connect to a host that a stranger chose.
 
 import { lookup as systemLookup } from 'node:dns'
@@ -107,21 +107,17 @@ export class Outward {
   }
 
   /**
-   * The addresses of a host (name or literal, with or without brackets), all of them checked.
+   * The addresses of a host (name or literal, with or without brackets) that may be reached.
    *
-   * @throws Blocked when one of them may not be reached; an error with code ENOTFOUND when there is none
+   * @throws Blocked when none of them may; an error with code ENOTFOUND when there is none
    */
   async addresses(host: string): Promise<readonly string[]> {
     const name = host.replace(/^\[(.*)\]$/, '$1')
     const found = isIP(name) === 0 ? (await this.#resolve(name)).slice(0, limits.outward.addressesMax) : [name]
     if (found.length === 0) throw new Unresolved(host)
-    // Both loopback addresses stand behind this name whether or not anybody listens on both.
-    if (isLocalhost(name)) {
-      const permitted = found.filter(address => this.permits(address))
-      if (permitted.length > 0) return permitted
-    }
-    if (!found.every(address => this.permits(address))) throw new Blocked(host)
-    return found
+    const permitted = found.filter(address => this.permits(address))
+    if (permitted.length === 0) throw new Blocked(host)
+    return permitted
   }
 
   /** `addresses` in the form node:net and node:tls take; they do not call it for literal addresses. */
