@@ -1689,6 +1689,8 @@ export const limits = {
     bytesMax: 10 * mib,
     answerBytesMax: 64 * kib,
     postMs: 30 * second,
+    /** How long after the day it is posted again to who does not take it (RFC 8460 5.4), while those who get mail wait. */
+    postAgainMs: day,
     /** Subjects looked at in one go, reports made at once, the time over which those of a day leave. */
     subjectsMax: 1000,
     inFlightMax: 2,

@@ -28,6 +28,7 @@ let ca: Authority
 let sink: Sink
 let https: Server
 let anna = ''
+const refused = new Set(['/no', '/later'])
 const posted: { path: string; type: string; body: Buffer }[] = []
 const service = accessTo(() => teal)
 const key = generateKeyPairSync('ed25519').privateKey
@@ -46,7 +47,7 @@ beforeAll(async () => {
     request.on('end', () => {
       const type = String(request.headers['content-type'])
       posted.push({ path: request.url ?? '', type, body: Buffer.concat(chunks) })
-      response.writeHead(request.url === '/no' ? 500 : 200).end()
+      response.writeHead(refused.has(request.url ?? '') ? 500 : 200).end()
     })
   })
   await new Promise<void>(resolve => https.listen(0, '127.0.0.1', () => resolve()))
@@ -216,7 +217,11 @@ test('a domain is told of mail in its name, by those it names and that agree', a
 test('where a domain wants it over HTTPS it is posted, and tried again until it is too old', async () => {
   const { read, jobWriter: writer, sequence, bodies, log, metrics } = teal.core
   const base = `https://reports.test:${(https.address() as AddressInfo).port}`
-  const texts: Record<string, string> = { 'taken.test': `${base}/yes`, 'refusing.test': `${base}/no` }
+  const texts: Record<string, string> = {
+    'taken.test': `${base}/yes`,
+    'refusing.test': `${base}/no`,
+    'both.test': `mailto:tls@both.test,${base}/yes/both,${base}/later`,
+  }
   const failing = new Set(['later.test'])
   const resolveTxt = async (name: string) => {
     const domain = name.replace('_smtp._tls.', '')
@@ -245,20 +250,30 @@ test('where a domain wants it over HTTPS it is posted, and tried again until it 
   const reports = new Reports({
     ...{ read, writer, sequence, bodies, log, metrics, outward, resolveTxt, ca: ca.cert },
     ...options,
-    ...{ kinds: ['tls'], domain: 'ours.test', signs: async () => false, kick: () => {} },
+    ...{ kinds: ['tls'], domain: 'ours.test', signs: async () => true, kick: () => {} },
   })
   const left = async () => (await reportSubjects(held.core.read, 'tls', now(), 10)).map(({ domain }) => domain)
   reports.kick()
   advanceClock(limits.report.spreadMs)
-  await expect.poll(left, { timeout: 15_000 }).toEqual(['later.test', 'refusing.test'])
+  await expect.poll(left, { timeout: 15_000 }).toEqual(['both.test', 'later.test', 'refusing.test'])
   const taken = posted.find(({ path }) => path === '/yes')
   expect(taken?.type).toBe('application/tlsrpt+gzip')
   const [policy] = JSON.parse(gunzipSync(taken?.body ?? Buffer.alloc(0)).toString()).policies
   expect(policy.policy).toMatchObject({ 'policy-type': 'sts', 'mx-host': ['*.taken.test'] })
   expect(policy.summary['total-successful-session-count']).toBe(7)
+  // Who does not take it now gets it later, those who have it no second time, and mail goes with it.
+  const queued = async () => (await held.core.read.all('SELECT value FROM outbound_target')).length
+  expect(await queued()).toBe(0)
   failing.clear()
+  refused.delete('/later')
   advanceClock(limits.report.retryMs)
   await expect.poll(left, { timeout: 15_000 }).toEqual(['refusing.test'])
+  expect(posted.map(({ path }) => path).filter(path => /both|later/.test(path))).toEqual([
+    '/yes/both',
+    '/later',
+    '/later',
+  ])
+  expect(await queued()).toBe(1)
   advanceClock(limits.report.keepMs)
   await expect.poll(left, { timeout: 15_000 }).toEqual([])
   await reports.close()

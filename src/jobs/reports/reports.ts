@@ -65,6 +65,8 @@ export class Reports {
   readonly #loop: Loop<ReportSubject>
   /** What could not be told, and when it is tried again. */
   readonly #later = new Map<string, number>()
+  /** URLs that have a report which others do not have yet. */
+  readonly #having = new Map<string, Set<string>>()
   readonly #busy = new Set<string>()
   #agent: Agent | undefined
 
@@ -118,7 +120,7 @@ export class Reports {
     const key = keyOf(subject)
     try {
       const result = await this.#tell(subject, signal)
-      this.#later.delete(key)
+      this.#settled(key)
       metrics.reports.labels(subject.kind, result).inc()
     } catch (error) {
       if (signal.aborted) return
@@ -128,10 +130,16 @@ export class Reports {
       this.#later.set(key, now() + limits.report.retryMs)
       if (!over) return
       await this.#forget(subject)
-      this.#later.delete(key)
+      this.#settled(key)
     } finally {
       this.#busy.delete(key)
     }
+  }
+
+  /** Nothing is left to be told. */
+  #settled(key: string): void {
+    this.#later.delete(key)
+    this.#having.delete(key)
   }
 
   async #tell(subject: ReportSubject, signal: AbortSignal): Promise<'sent' | 'unwanted' | 'unsigned'> {
@@ -149,9 +157,10 @@ export class Reports {
     const rows = (await reportCounts(read, subject, limits.report.rowsMax)).filter(({ detail }) => detail !== '')
     const report = await this.#made(subject, rows)
     const targets = signed ? mail.filter(({ bytesMax }) => report.packed.length <= bytesMax) : []
-    let posted = 0
-    for (const url of https) posted += (await this.#post(url, report.packed, signal)) ? 1 : 0
-    if (posted === 0 && targets.length === 0 && https.length > 0) throw new Error('nobody took it')
+    const posted = await this.#postAll(subject, https, report.packed, signal)
+    // RFC 8460 5.4: who does not take it is asked again for a day; mail goes when that is over, since what was told is forgotten then.
+    const patient = now() < subject.day + limits.time.day + limits.report.postAgainMs
+    if (posted < https.length && (patient || posted + targets.length === 0)) throw new Error('not everybody took it')
     const addresses = targets.map(({ address }) => address)
     await this.#queue(subject, report, addresses)
     return posted + targets.length > 0 ? 'sent' : 'unsigned'
@@ -216,6 +225,20 @@ export class Reports {
       for (const one of received) await one.discard()
     }
     if (addresses.length > 0) kick()
+  }
+
+  /** How many have it; none of them gets it again. */
+  async #postAll(
+    subject: ReportSubject,
+    urls: readonly string[],
+    packed: Buffer,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const key = keyOf(subject)
+    const having = this.#having.get(key) ?? new Set()
+    if (urls.length > 0) this.#having.set(key, having)
+    for (const url of urls) if (!having.has(url) && (await this.#post(url, packed, signal))) having.add(url)
+    return urls.filter(url => having.has(url)).length
   }
 
   /** RFC 8460 5.4. */
