@@ -7,13 +7,15 @@ import type { Tracer } from '#lib/tracing/tracer.ts'
 import { statusIn } from '#mail/report/answer.ts'
 import { type Outbound, queueId, type Target } from '#store/sending/outbound.ts'
 import type { Attempt } from './results.ts'
-import type { MailFailed, MailSent } from './smtp-client.ts'
+import type { MailFailed, MailSent, RefusedRecipient } from './smtp-client.ts'
 
 export interface Recipient {
   readonly target: Target
   /** As it goes over the wire. */
   readonly to: string
 }
+
+type Answer = Omit<RefusedRecipient, 'recipient'>
 
 const permanent = 500
 
@@ -47,8 +49,7 @@ export function bySent({ target, to }: Recipient, sent: MailSent, host: string):
       reached: true,
     }
   }
-  const { code, response } = refused
-  const answer = byAnswer(target, code, response, host)
+  const answer = byAnswer(target, refused, host)
   return { ...answer, ...(isCrowded(answer) && { outcome: 'retry' as const }), security: sent.security }
 }
 
@@ -73,12 +74,14 @@ export function isPutOff({ outcome, status, host }: Attempt): boolean {
 
 export function byRefusal({ target, to }: Recipient, error: MailFailed, host: string): Attempt {
   const own = error.refused.find(({ recipient }) => recipient === to)
-  return byAnswer(target, own?.code ?? error.status ?? permanent, own?.response ?? error.response, host)
+  const { status, response, unasked } = error
+  return byAnswer(target, own ?? { code: status ?? permanent, response, unasked }, host)
 }
 
-function byAnswer(target: Target, status: number, response: string, host: string): Attempt {
-  const outcome = isFinal(status) ? 'failed' : 'retry'
-  return { target, outcome, failure: 'rejected', status, response, host, reached: true }
+function byAnswer(target: Target, { code, response, unasked }: Answer, host: string): Attempt {
+  const outcome = isFinal(code) ? 'failed' : 'retry'
+  const said = { failure: 'rejected', status: code, response, host, ...(unasked && { unasked }) }
+  return { target, outcome, ...said, reached: true }
 }
 
 export function failed(target: Target, failure: string, status: number, response: string): Attempt {

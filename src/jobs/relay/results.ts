@@ -50,6 +50,8 @@ export interface Attempt {
   readonly response: string
   readonly host?: string
   readonly security?: Security
+  /** The host said none of it: it is known without asking that it would refuse. */
+  readonly unasked?: boolean
   /** Whether somebody answered at all. */
   readonly reached: boolean
 }
@@ -279,14 +281,14 @@ function isTold({ origin, options }: Outbound, { target, final, way }: Settled):
 }
 
 function shown({ options }: Outbound, settled: Settled): ReportRecipient {
-  const { target, final, status, response, host, until, way } = settled
+  const { target, final, status, response, host, until, way, unasked = false } = settled
   const done = way === 'here' ? 'delivered' : 'relayed'
   const action = final.state === 3 ? 'failed' : final.state === 2 ? done : 'delayed'
   // Where an account has its mail sent on to is nobody else's business.
   const address = target.kind === 'mail' ? target.value : (options.forwardedFor ?? '')
   const original = options.notices?.[address]?.original
   return {
-    ...{ address, action, status, response },
+    ...{ address, action, status, response, ours: status === null || host === undefined || unasked },
     ...(original !== undefined && { original }),
     ...(host !== undefined && { host }),
     ...(action === 'delayed' && { until }),

@@ -87,6 +87,8 @@ export interface RefusedRecipient {
   readonly recipient: string
   readonly code: number
   readonly response: string
+  /** The host was told nothing of it, and said nothing. */
+  readonly unasked: boolean
 }
 
 export interface MailSent {
@@ -106,6 +108,7 @@ export class MailFailed extends Error {
   readonly status: number | null
   readonly response: string
   readonly refused: readonly RefusedRecipient[]
+  readonly unasked: boolean
   /** The host does not keep what the message needs (RFC 8689); another one may. */
   readonly unfit: boolean
   /** Of the session that was not made. */
@@ -141,6 +144,7 @@ export class MailFailed extends Error {
     this.response = (response ?? (flaw === undefined ? '' : `4.7.5 ${flaw}`)).slice(0, responseLengthMax)
     this.facts = { ...ends, reason: this.message.slice(0, responseLengthMax), ...(flaw !== undefined && { flaw }) }
     this.refused = (rejectedErrors ?? []).map(refusedOne)
+    this.unasked = (error as Partial<SmtpError>).unasked === true
     this.doubtful = at === 'end' && this.status === null
     this.closing = at === 'envelope' && this.status === closingCode
     this.lacks = error instanceof AsciiOnly ? error.lacks : undefined
@@ -162,6 +166,7 @@ interface SmtpError {
   readonly responseCode: number
   readonly response: string
   readonly recipient: string
+  readonly unasked: boolean
   readonly rejectedErrors: readonly Partial<SmtpError>[]
 }
 
@@ -386,5 +391,6 @@ function failureOf(error: unknown): OutwardFailure {
 
 function refusedOne(error: Partial<SmtpError>): RefusedRecipient {
   const response = (error.response ?? '').slice(0, responseLengthMax)
-  return { recipient: error.recipient ?? '', code: error.responseCode ?? 450, response }
+  const { recipient = '', responseCode: code = 450, unasked = false } = error
+  return { recipient, code, response, unasked }
 }

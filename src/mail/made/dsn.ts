@@ -19,8 +19,10 @@ export interface ReportRecipient {
   readonly status: number | null
   /** What the server said, or what went wrong without one. */
   readonly response: string
-  /** Host that said so. */
+  /** Host that was spoken to. */
   readonly host?: string
+  /** The words are our own: no host said them. */
+  readonly ours?: boolean
   /** Until when it is tried further, for delays. */
   readonly until?: number
 }
@@ -109,24 +111,35 @@ function fields({ hostname, arrived, envelopeId, recipients, now }: Report): str
     `Reporting-MTA: dns; ${hostname}`,
     `Arrival-Date: ${mailDate(arrived)}`,
   ]
-  const each = recipients.map(({ address, original, action, status, response, host, until }) => [
+  const each = recipients.map(({ address, original, action, status, response, host, ours, until }) => [
     '',
     ...(original === undefined ? [] : [`Original-Recipient: ${oneLine(original.replace(';', '; '))}`]),
     `Final-Recipient: ${typed(address)}`,
     `Action: ${action}`,
     `Status: ${enhanced(action, status, response)}`,
     ...(host === undefined ? [] : [`Remote-MTA: dns; ${oneLine(host)}`]),
-    ...(status === null
-      ? []
-      : [`Diagnostic-Code: smtp; ${oneLine(coded(status, response)).replace(/[^\x20-\x7e]/g, '?')}`]),
+    ...diagnosed(action, status, response, ours),
     `Last-Attempt-Date: ${mailDate(now)}`,
     ...(until === undefined ? [] : [`Will-Retry-Until: ${mailDate(until)}`]),
   ])
   return `${[...message, ...each.flat()].join('\r\n')}\r\n`
 }
 
+/** What a host said, or what we say where none did, who are no mail transport of a type that is registered (RFC 3464 2.3.6). */
+function diagnosed(
+  action: ReportRecipient['action'],
+  status: number | null,
+  response: string,
+  ours = status === null,
+): string[] {
+  const done = action === 'delivered' || action === 'relayed'
+  if (ours && (done || response === '')) return []
+  const text = ours ? `x-teal; ${oneLine(response)}` : `smtp; ${oneLine(coded(status, response))}`
+  return [`Diagnostic-Code: ${text.replace(/[^\x20-\x7e]/g, '?')}`]
+}
+
 /** Answers of hosts come with their code, those of our own without. */
-function coded(status: number, response: string): string {
+function coded(status: number | null, response: string): string {
   return new RegExp(`^${status}[ -]`).test(response) ? response : `${status} ${response}`
 }
 

@@ -248,6 +248,7 @@ describe('what the sender hears', () => {
     await submit('near', { from: '<near@example.com>', to: ['<nearby@example.com> NOTIFY=SUCCESS'] })
     const [report] = await reports(user)
     expect(report).toContain('Final-Recipient: rfc822; nearby@example.com\r\nAction: delivered\r\nStatus: 2.')
+    expect(report).not.toContain('Diagnostic-Code')
   })
 
   test.each([
@@ -259,6 +260,7 @@ describe('what the sender hears', () => {
     await submit(`fails-${name}`, { from: `<fails-${name}@example.com> ${ret}`, to: ['<nobody@far.test>'], text })
     const [report = ''] = await reports(user)
     expect(report).toContain('Action: failed\r\nStatus: 5.1.1')
+    expect(report).toContain('\r\nDiagnostic-Code: smtp; 550 ')
     expect(report.includes(text)).toBe(whole)
     expect(report).toContain(whole ? 'Content-Type: message/rfc822\r\n' : 'Content-Type: text/rfc822-headers\r\n')
   })

@@ -119,6 +119,14 @@ describe('reports', () => {
     expect(readBounce(message)?.recipients).toMatchObject([{ address, status: '5.1.1' }])
   })
 
+  test('what no host said is not said to be of SMTP', () => {
+    const told = (more: object) =>
+      /^Diagnostic-Code.*/m.exec(composeReport({ ...report, recipients: [{ ...recipient, ...more }] }).toString())?.[0]
+    expect(told({ ours: true })).toBe('Diagnostic-Code: x-teal; 5.1.1 nobody')
+    expect(told({ status: null, response: 'no host: timeout' })).toBe('Diagnostic-Code: x-teal; no host: timeout')
+    expect(told({ ours: true, action: 'delivered', status: 250, response: 'delivered here' })).toBeUndefined()
+  })
+
   test('the code that a host said stands there once', () => {
     const response = '550 5.1.1 nobody'
     const text = composeReport({ ...report, recipients: [{ ...recipient, status: 550, response }] }).toString()

@@ -18,6 +18,8 @@ export interface Offers {
 interface Refusal {
   readonly responseCode: number
   readonly response: string
+  /** That it did not: it was not asked. */
+  readonly unasked: true
 }
 
 interface Envelope {
@@ -52,6 +54,7 @@ export class AsciiOnly extends Error {
 class Unsayable extends Error implements Refusal {
   readonly responseCode: number
   readonly response: string
+  readonly unasked = true
   readonly rejectedErrors: readonly Refusal[]
 
   constructor({ responseCode, response }: Refusal, rejectedErrors: readonly Refusal[] = []) {
@@ -106,7 +109,7 @@ function refusedAddress(address: string, { utf8 }: Offers, odd: string): Refusal
 }
 
 function refusal(responseCode: number, text: string): Refusal {
-  return { responseCode, response: `${responseCode} ${text}` }
+  return { responseCode, response: `${responseCode} ${text}`, unasked: true }
 }
 
 /** Part of the library that it keeps to itself. */
