@@ -1,8 +1,9 @@
 // Bytes in a named character set to text.
 //
-// Promises: never throws, never returns fewer characters than the bytes hold information for, and is linear in the
-// bytes. Labels are what strangers write, so they are matched loosely and a wrong label is forgiven: text that is
-// valid UTF-8 and labelled as ASCII (or not at all, or as something unknown) is read as UTF-8, else as windows-1252.
+// Promises: never throws, never returns half a character (a surrogate alone, which UTF-16 and UTF-7 can say and no URL and
+// no column takes), never returns fewer characters than the bytes hold information for, and is linear in the bytes. Labels
+// are what strangers write, so they are matched loosely and a wrong label is forgiven: text that is valid UTF-8 and labelled
+// as ASCII (or not at all, or as something unknown) is read as UTF-8, else as windows-1252.
 // Stateless on purpose: a caller that streams must cut at a safe place.
 
 import { isAscii, isUtf8 } from 'node:buffer'
@@ -88,7 +89,7 @@ export function decodeCharset(bytes: Buffer, label: string | undefined): string 
   if (name === 'iso88591' || name === 'latin1') return iconv().decode(bytes, 'windows-1252')
   // RFC 2152 knows no byte above 127.
   if (name.startsWith('utf7') && !isAscii(bytes)) return decodeUnlabelled(bytes)
-  if (isKnown(name)) return iconv().decode(bytes, name)
+  if (isKnown(name)) return iconv().decode(bytes, name).toWellFormed()
   return foreign(name, bytes)
 }
 
@@ -287,7 +288,7 @@ function foreign(name: string, bytes: Buffer): string {
   const read = rare.get(name)
   if (read !== undefined) return read(bytes)
   const known = others.get(name)
-  return known === undefined ? decodeUnlabelled(bytes) : iconv().decode(bytes, known)
+  return known === undefined ? decodeUnlabelled(bytes) : iconv().decode(bytes, known).toWellFormed()
 }
 
 let shifting: TextDecoder | undefined

@@ -153,6 +153,26 @@ test('reports are text to read, no attachments', async () => {
   expect((await shown(user, read)).attachments).toEqual([])
 })
 
+test('half a character, which some character sets can say, is none; two halves in two words are one', async () => {
+  const user = await account(service, 'halved')
+  const body = await shown(user, [
+    'Subject: =?utf-7?Q?a+2AA-b?= =?utf-16be?B?2D0=?= =?utf-16be?B?3gA=?=',
+    'Content-Type: multipart/mixed; boundary=h',
+    '',
+    '--h',
+    'Content-Type: text/plain; charset=utf-7',
+    '',
+    'c+2AA-d',
+    '--h',
+    "Content-Disposition: attachment; filename*=utf-7''+2AA-.txt",
+    '',
+    'x',
+    '--h--',
+  ])
+  expect([body.subject, body.text]).toEqual(['a\ufffdb\u{1f600}', 'c\ufffdd'])
+  expect(body.attachments[0].filename).toBe('\ufffd.txt')
+})
+
 test('what an attached message carries is listed after it and can be had', async () => {
   const user = await account(service, 'carried')
   const body = await shown(user, [
