@@ -1,7 +1,7 @@
 // Debian's Chromium, installed where it is missing and this is root, and driven through playwright-core.
 //
 // Twice: its shell, which is the same engine without a surface of its own, so that a window of it opens in a third less of processor time,
-// and the whole program, which besides shows PDF and tells on the desktop.
+// and the whole program, which besides shows PDF.
 
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'

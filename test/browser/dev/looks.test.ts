@@ -229,8 +229,8 @@ test('keys and the language of the search are explained in front of the page, an
 })
 
 test('new mail is told on the desktop where that is wanted, while something else is looked at', async () => {
-  await on.page.context().grantPermissions(['notifications'], { origin: on.dev.url })
-  await on.page.evaluate(`
+  // The shell of the browser tells nothing on the desktop.
+  await on.page.addInitScript(`
     globalThis.told = []
     globalThis.Notification = class {
       static permission = 'granted'
@@ -239,6 +239,7 @@ test('new mail is told on the desktop where that is wanted, while something else
       close() {}
     }
   `)
+  await on.page.reload()
   await on.page.getByRole('button', { name: 'Preferences' }).click()
   await on.page.getByLabel('Tell of new mail on the desktop').check()
   await look(on.page)

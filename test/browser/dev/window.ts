@@ -39,8 +39,7 @@ export function useDevPage(): DevPage {
       socket.destroy()
     }).listen(0, '127.0.0.1')
     dev = await startDev({ ports: { smtp: 0, http: 0, imap: 0, pop3: 0 } })
-    // Its shell tells nothing on the desktop.
-    browser = await sharedChromium('whole')
+    browser = await sharedChromium()
     context = await browser.newContext({ viewport: { width: 1200, height: 760 } })
     await keepProcess(context, new URL(dev.url).hostname)
   })

@@ -7,7 +7,7 @@ import { type Account, account } from '../../http/api/mail-world.ts'
 import { filesKept, isKept } from './kept.ts'
 import { look, setOffline, shoot, usePage } from './page.ts'
 
-const pages = usePage()
+const pages = usePage({}, { hasWorker: true })
 const { service } = pages
 
 const writer = (page: Page) => page.locator('.mail-writer')

@@ -8,7 +8,7 @@ import { usePage } from './page.ts'
 import { mutationVectors } from './reading/mutations.ts'
 import { away, furtherVectors } from './reading/vectors.ts'
 
-const pages = usePage()
+const pages = usePage({}, { hasWorker: true })
 const { service } = pages
 let victim: Account
 

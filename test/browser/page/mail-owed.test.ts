@@ -7,7 +7,7 @@ import { type Account, account, mail } from '../../http/api/mail-world.ts'
 import { isKept } from './kept.ts'
 import { look, setOffline, shoot, usePage } from './page.ts'
 
-const pages = usePage()
+const pages = usePage({}, { hasWorker: true })
 const { service } = pages
 
 const row = (page: Page, subject: string) => page.locator('.mail-row', { hasText: subject })

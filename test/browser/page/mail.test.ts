@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type Account, account, mail } from '../../http/api/mail-world.ts'
 import { look, usePage } from './page.ts'
 
-const pages = usePage()
+const pages = usePage({}, { hasWorker: true })
 const { service } = pages
 let reader: Account
 

@@ -7,7 +7,7 @@ import { account, mail } from '../../http/api/mail-world.ts'
 import { isKept, keptIn } from './kept.ts'
 import { look, setOffline, shoot, usePage } from './page.ts'
 
-const pages = usePage()
+const pages = usePage({}, { hasWorker: true })
 const { service } = pages
 
 const rows = (page: Page) => page.locator('.mail-row a')

@@ -39,12 +39,24 @@ export interface Pages {
   expectErrors(...texts: string[]): void
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+/** In ASCII alone: browsers take a script with anything else in it in twice the space and half again the time. */
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8').replace(
+  /[^\0-\x7f]/g,
+  unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+)
 const narrow = 320
 const wide = 1280
 
+export interface Use {
+  /** With the worker that keeps the page (web/worker.ts): what is done without a network, through it or to it is not shown without. */
+  readonly hasWorker?: boolean
+}
+
+/** To keep the page costs more than to open it: some sixty files, asked for and written, two seconds after each first place. */
+const withoutWorker = 'delete Navigator.prototype.serviceWorker'
+
 /** A service and a browser for the tests of a file. */
-export function usePage(options: ConfigPart = {}): Pages {
+export function usePage(options: ConfigPart = {}, { hasWorker = false }: Use = {}): Pages {
   const service = useTeal({ api: { port: 0, accessControl: { enabled: true } }, ...options })
   let wrong: string[] = []
   let expected: string[] = []
@@ -76,13 +88,16 @@ export function usePage(options: ConfigPart = {}): Pages {
         isFirst = false,
         kind = 'shell',
       } = visit
-      const like = `${kind} ${locale}`
+      const like = `${kind} ${locale} ${hasWorker}`
       const used = isFirst ? undefined : emptied.get(like)?.pop()
       const viewport = { width: wide, height: 800 }
       const browser = await sharedChromium(kind)
       const context = used ?? (await browser.newContext({ locale, viewport, acceptDownloads: true }))
       open.push({ context, like })
-      if (used === undefined) await keepProcess(context, 'localhost')
+      if (used === undefined) {
+        if (!hasWorker) await context.addInitScript(withoutWorker)
+        await keepProcess(context, 'localhost')
+      }
       const page = await context.newPage()
       await page.emulateMedia({ colorScheme })
       if (width !== wide) await page.setViewportSize({ width, height: 800 })
@@ -136,8 +151,8 @@ async function empty(context: BrowserContext, origin: string): Promise<void> {
 const cutOffMs = 10_000
 
 /**
- * Cuts a window off, or lets it on again. Now and then a busy browser does so and never says it, and playwright has no limit for that:
- * whether it did is seen by what the page shows.
+ * Cuts a window off, or lets it on again. Playwright tells the pages and then their workers, without a limit of its own: where one does not
+ * answer, the pages have been told.
  */
 export async function setOffline(context: BrowserContext, isOff: boolean): Promise<void> {
   await wasCutOff(context, isOff)
@@ -145,13 +160,29 @@ export async function setOffline(context: BrowserContext, isOff: boolean): Promi
 
 async function wasCutOff(context: BrowserContext, isOff: boolean): Promise<boolean> {
   const late = new Error('the browser does not say that it has')
+  const told = async () => {
+    await wakeWorkers(context)
+    await context.setOffline(isOff)
+  }
   try {
-    await within(cutOffMs, context.setOffline(isOff), () => late)
+    await within(cutOffMs, told(), () => late)
     return true
   } catch (error) {
     if (error !== late) throw error
     return false
   }
+}
+
+/** A worker that has nothing to do is stopped, and answers nothing that it is told until it has. */
+async function wakeWorkers(context: BrowserContext): Promise<void> {
+  const [page] = pagesOf(context)
+  const [worker] = context.serviceWorkers()
+  if (page === undefined || worker === undefined) return
+  // It ends with the page, as the one of `bringAxe`.
+  const cdp = await context.newCDPSession(page)
+  await cdp.send('ServiceWorker.enable')
+  await cdp.send('ServiceWorker.startWorker', { scopeURL: new URL('/', worker.url()).href })
+  await cdp.send('ServiceWorker.disable')
 }
 
 /** Signs in by the page's own call, so that not each test goes through the form. */
@@ -211,7 +242,8 @@ interface Look {
   readonly isForAxe: boolean
 }
 
-const how = { preload: false, selectors: false, resultTypes: ['violations'] }
+/** Frames have no axe, which nothing runs in; to find that out costs half a second each time. */
+const how = { iframes: false, preload: false, selectors: false, resultTypes: ['violations'] }
 
 /** What axe finds in what is shown now, as texts. */
 async function findings(page: Page): Promise<string[]> {

@@ -4,7 +4,7 @@ import { generateSync } from 'otplib'
 import { expect, test } from 'vitest'
 import { look, shoot, usePage } from './page.ts'
 
-const pages = usePage()
+const pages = usePage({}, { hasWorker: true })
 const { service } = pages
 /** Bytes of the first load, compressed. */
 const firstLoadMax = 150_000

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { type Account, account, mail } from '../../../http/api/mail-world.ts'
 import { look, setOffline, usePage } from '../page.ts'
 
-const pages = usePage()
+const pages = usePage({}, { hasWorker: true })
 const { service } = pages
 
 const writer = (page: Page) => page.locator('.mail-writer')
