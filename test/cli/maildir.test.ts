@@ -129,6 +129,29 @@ test('identifiers that match nobody refuse the whole call', async () => {
   expect(await subjects(user)).toEqual([])
 })
 
+test('files of two Maildirs that are called alike are told apart by what is in them', async () => {
+  const user = await service.user('merged')
+  const paths = ['home', 'work'].map(where => {
+    const path = maildir()
+    for (const name of ['1:2,S', 'mail.eml', 'both.eml', 'large'])
+      writeFileSync(join(path, 'cur', name), message(name === 'both.eml' ? 'both' : `${where} ${name}`))
+    truncateSync(join(path, 'cur/large'), limits.transfer.wholeBytesMax + 1)
+    writeFileSync(join(path, 'cur/1704164645.M1P2.host:2,S'), message('delivered once, and copied'))
+    return `merged:${path}`
+  })
+  const all = [
+    'both',
+    'delivered once, and copied',
+    ...['home', 'work'].flatMap(w => ['1:2,S', 'large', 'mail.eml'].map(n => `${w} ${n}`)),
+  ]
+  expect(await moved(paths[0] ?? '')).toMatchObject({ code: 0, tally: { imported: 5, known: 0, failed: 0 } })
+  expect(await moved(paths[1] ?? '')).toMatchObject({ code: 0, tally: { imported: 3, known: 2, failed: 0 } })
+  expect(await subjects(user)).toEqual(all)
+  for (const pair of paths)
+    expect(await moved(pair)).toMatchObject({ code: 0, tally: { imported: 0, known: 5, failed: 0 } })
+  expect(await subjects(user)).toEqual(all)
+})
+
 test('two imports of the same Maildir at once bring each message once', async () => {
   const user = await service.user('twice')
   const path = maildir()

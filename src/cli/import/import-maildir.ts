@@ -166,6 +166,8 @@ interface Named {
   /** How it is called in reports. */
   readonly shown: string
   readonly name: string
+  /** Under which it is known. */
+  readonly key: string
 }
 
 /** One folder of a Maildir on its way into one folder of an account. */
@@ -214,19 +216,39 @@ class FolderImport {
       if (unique.length > transfer.keyLengthMax || unique === '')
         this.#odd(join(folder.path, name), 'has no proper name')
       else if (byKey.has(unique)) this.#odd(join(folder.path, name), 'is there twice')
-      else byKey.set(unique, { file: folder.at(name), shown: join(folder.path, name), name })
+      else byKey.set(unique, { file: folder.at(name), shown: join(folder.path, name), name, key: unique })
     }
     if (byKey.size === 0) return
     const keys = await this.#missing([...byKey.keys()])
-    counters.known += byKey.size - keys.length
-    progress.add(byKey.size - keys.length)
-    const wanted = keys.flatMap(key => byKey.get(key) ?? [])
-    for await (const [{ shown, name }, read] of this.#files.read(wanted)) {
-      if ('odd' in read) this.#odd(shown, read.odd)
-      else if ('lost' in read) this.#lost(shown, read.lost)
-      else
-        await this.#load.add({ ...this.#described(shown, name, read.changed), size: read.size, content: read.content })
+    const wanted = await this.#unlike(keys.flatMap(key => byKey.get(key) ?? []))
+    counters.known += byKey.size - wanted.length
+    progress.add(byKey.size - wanted.length)
+    for await (const [named, read] of this.#files.read(wanted)) {
+      if ('odd' in read) this.#odd(named.shown, read.odd)
+      else if ('lost' in read) this.#lost(named.shown, read.lost)
+      else await this.#load.add({ ...this.#described(named, read.changed), size: read.size, content: read.content })
     }
+  }
+
+  /**
+   * Where names say nothing about messages of other Maildirs, what is in them does: those that are missing by that. They are read twice,
+   * and once for nothing whenever the import is run again.
+   */
+  async #unlike(all: readonly Named[]): Promise<readonly Named[]> {
+    const doubtful = all.filter(({ name }) => !parseMaildirName(name).isDelivered)
+    if (doubtful.length === 0) return all
+    const keys = new Map<Named, string>()
+    for await (const [named, read] of this.#files.read(doubtful)) {
+      // What is wrong with one is said when its turn comes.
+      const key = 'content' in read ? await contentKey(named.key, read.content) : null
+      if (key !== null) keys.set(named, key)
+    }
+    const missing = new Set(keys.size === 0 ? [] : await this.#missing([...new Set(keys.values())]))
+    return all.flatMap(named => {
+      const key = keys.get(named)
+      if (key === undefined) return [named]
+      return missing.has(key) ? [{ ...named, key }] : []
+    })
   }
 
   /** Those of `keys` that are known under no source. */
@@ -254,15 +276,25 @@ class FolderImport {
   }
 
   /** What the name and the time of a file say of its message. */
-  #described(file: string, name: string, changed: number): Omit<LoadItem, 'size' | 'content'> {
-    const { unique, flags, keywords, letters, delivered } = parseMaildirName(name)
-    const key = keyOf(unique)
+  #described({ shown, name, key }: Named, changed: number): Omit<LoadItem, 'size' | 'content'> {
+    const { flags, keywords, letters, delivered } = parseMaildirName(name)
     const words = [...letters].flatMap(letter => this.#options.keywords.get(letter) ?? [])
     const { dates } = this.#options
     const at = dates === 'header' ? null : dates === 'file' ? changed : internalDate(changed, delivered)
     const idate = at === null ? null : Math.round(at)
-    return { key, name: readable(file), flags, keywords: [...new Set([...keywords, ...words])], idate }
+    return { key, name: readable(shown), flags, keywords: [...new Set([...keywords, ...words])], idate }
   }
+}
+
+/** The key of a message that is told by its name and what is in it; null where it changes while it is read. */
+async function contentKey(name: string, content: Buffer | (() => AsyncIterable<Buffer>)): Promise<string | null> {
+  const hash = createHash('sha256').update(`${name}\0`)
+  try {
+    for await (const piece of Buffer.isBuffer(content) ? [content] : content()) hash.update(piece)
+  } catch {
+    return null
+  }
+  return `sha256 ${hash.digest('base64url')}`
 }
 
 /** Names in a folder. */

@@ -8,6 +8,11 @@ import { decodeUtf7, normalizePath, pathProblem, type SpecialUse } from '../path
 export interface MaildirName {
   /** What stays the same when flags change: the name of the message. */
   readonly unique: string
+  /**
+   * No message of another Maildir has this name: it is made of a time, what delivered it and a machine. Programs that convert mail call
+   * it `1` or `mail.eml`, and the next Maildir has those again.
+   */
+  readonly isDelivered: boolean
   readonly flags: number
   /** `$Forwarded`, where the letter for it is there. */
   readonly keywords: readonly string[]
@@ -30,6 +35,7 @@ export function parseMaildirName(name: string): MaildirName {
   return {
     // Sizes in the name come and go with the program that writes them.
     unique: base.replace(/,[SW]=\d+/g, ''),
+    isDelivered: /^\d{9,11}(?:_\d+)?\.[^.]*\d[^.]*\../.test(base),
     flags,
     keywords: letters.includes('P') ? [forwarded] : [],
     letters: letters.replace(/[^a-z]/g, ''),
