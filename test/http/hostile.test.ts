@@ -76,6 +76,15 @@ describe('never reach an endpoint', () => {
       `POST /take HTTP/1.1\r\n${token}Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nX`,
     ],
     ['two lengths', `POST /take HTTP/1.1\r\n${token}Content-Length: 5\r\nContent-Length: 0\r\n\r\n${hidden}`],
+    [
+      'two lengths and a whole call',
+      `POST /take HTTP/1.1\r\n${token}Content-Length: 5\r\nContent-Length: 0\r\n\r\nhello${hidden}`,
+    ],
+    ['two hosts and a whole call', `GET /take HTTP/1.1\r\nHost: y\r\n${token}\r\n${hidden}`],
+    [
+      'a coding of two and a whole call',
+      `POST /take HTTP/1.1\r\n${token}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    ],
     ['a length with a sign', `POST /take HTTP/1.1\r\n${token}Content-Length: +5\r\n\r\nhello`],
     ['a length below nothing', `POST /take HTTP/1.1\r\n${token}Content-Length: -5\r\n\r\nhello`],
     ['a length in another base', `POST /take HTTP/1.1\r\n${token}Content-Length: 0x5\r\n\r\nhello`],

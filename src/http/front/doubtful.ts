@@ -1,7 +1,8 @@
 // Requests whose end somebody in front may have seen elsewhere, as far as uWebSockets.js lets them through.
 //
 // Asked before anything else of a request is looked at. Where the head is doubtful they are refused and their connection
-// ends; of a body in chunks only the library sees the end, so it is taken, and its answer ends the connection.
+// ends; of a body in chunks only the library sees the end, so it is taken, and its answer ends the connection. Neither is
+// answered before the library has gone through what came along: it would serve that as the next request.
 
 interface Head {
   /** The first of that name, '' for none. */
@@ -35,3 +36,6 @@ export function isDoubtful(req: Head): boolean {
 export function isInChunks(req: Head): boolean {
   return req.getHeader('transfer-encoding') !== ''
 }
+
+/** Status and fields of the answer to a doubtful request. */
+export const refusedHead = '400 Bad Request\r\nServer: Teal'

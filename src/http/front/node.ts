@@ -189,11 +189,12 @@ class NodeListening implements Listening {
   }
 
   #answer(line: Line, req: IncomingMessage, res: ServerResponse): void {
-    if (req.httpVersionMajor !== 1 || twoHosts(req)) {
+    // Also where it is refused: what came along with it is not answered, nor done.
+    line.busy = true
+    if (req.httpVersionMajor !== 1 || isDoubtful(req)) {
       req.socket.end(plainAnswer(400), () => req.socket.destroy())
       return
     }
-    line.busy = true
     res.once('close', () => {
       line.busy = false
       const next = line.waiting.shift()
@@ -250,8 +251,10 @@ function named({ initial, named: pairs }: HttpTls): TlsStore {
   return store
 }
 
-/** RFC 9112 3.2: refused, since whoever stands in front may have taken the other one. */
-function twoHosts({ rawHeaders }: IncomingMessage): boolean {
+/** Of two hosts whoever stands in front may have taken the other one (RFC 9112 3.2); other codings nobody here undoes (6.1). */
+function isDoubtful({ headers, rawHeaders }: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return true
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]

@@ -21,8 +21,9 @@ import { type HttpTls, withPemFiles } from '../guard/pem-files.ts'
 import type { Body } from '../input/body.ts'
 import type { Wire } from '../wire.ts'
 import { slices } from './chunks.ts'
-import { isDoubtful, isInChunks } from './doubtful.ts'
+import { isDoubtful, isInChunks, refusedHead } from './doubtful.ts'
 import type { Front, ListenForm, Listening, Serve } from './front.ts'
+import { peer } from './peer.ts'
 import { Waiting } from './waiting.ts'
 
 /** What the library has and its types leave out. */
@@ -70,13 +71,15 @@ async function listenLocal(uws: Library, serve: Serve, path: string): Promise<Li
 
 function handler(serve: Serve, connections: HttpConnections | null, secure: boolean) {
   return (res: Uws.HttpResponse, req: Uws.HttpRequest) => {
-    if (isDoubtful(req)) {
-      res.writeStatus('400 Bad Request').writeHeader('Server', 'Teal').end('', true)
-      return
-    }
-    const wire = new UwsWire(res, req, connections, secure)
+    const doubtful = isDoubtful(req)
+    const wire = new UwsWire(res, req, connections, { secure, last: doubtful || isInChunks(req) })
     // Before anything else is done with the response: it takes the place of what tells that a silent connection closed.
     if (connections?.watching === true) connections.heard(wire.address())
+    if (doubtful) {
+      wire.leave(() => {})
+      wire.send(refusedHead, '', true)
+      return
+    }
     const call = serve(wire)
     wire.leave(() => call.abort(new Error('The client has gone')))
   }
@@ -200,7 +203,7 @@ class UwsWire implements Wire {
   readonly secure: boolean
   readonly #res: Uws.HttpResponse
   readonly #connections: HttpConnections | null
-  /** The answer ends the connection. */
+  /** The answer ends the connection, and what came along is not taken for a further request. */
   readonly #last: boolean
   #req: Uws.HttpRequest | null
   /** The response has ended or its client has left; it must not be touched any more. */
@@ -211,12 +214,17 @@ class UwsWire implements Wire {
   #head: string | null = null
   readonly #waiting = new Waiting()
 
-  constructor(res: Uws.HttpResponse, req: Uws.HttpRequest, connections: HttpConnections | null, secure: boolean) {
+  constructor(
+    res: Uws.HttpResponse,
+    req: Uws.HttpRequest,
+    connections: HttpConnections | null,
+    { secure, last }: { secure: boolean; last: boolean },
+  ) {
     this.#res = res
     this.secure = secure
     this.#connections = connections
     this.#req = req
-    this.#last = isInChunks(req)
+    this.#last = last
     this.method = req.getCaseSensitiveMethod()
     this.path = req.getUrl()
     this.query = req.getQuery() ?? ''
@@ -385,10 +393,4 @@ class UwsWire implements Wire {
     this.#gone = true
     this.#res.close()
   }
-}
-
-function peer(res: Uws.HttpResponse): string {
-  const text = Buffer.from(res.getRemoteAddressAsText()).toString()
-  // IPv4 on a socket of both families.
-  return text.replace(/^(0000:){5}ffff:/, '').replace(/^::ffff:/, '')
 }
