@@ -1,7 +1,10 @@
 // Leases of nodes on a real PostgreSQL: fair shares, a node that comes, goes, is killed, sleeps, and what the store refuses.
 
 import { type ChildProcess, fork } from 'node:child_process'
-import { resolve } from 'node:path'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, connect as dial } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join as joined, resolve } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import { shiftClock } from '#lib/clock.ts'
@@ -10,7 +13,7 @@ import { Leases } from '#store/cluster/leases.ts'
 import { leaseCount, shardOf } from '#store/cluster/shards.ts'
 import { Writing } from '#store/engine/postgres/writer/writing.ts'
 import { loadStore } from '../postgres/both.ts'
-import { makeDatabase } from '../postgres/cluster.ts'
+import { makeDatabase, urlIn } from '../postgres/cluster.ts'
 import { unit } from '../postgres/rows.ts'
 import type { Said, Told } from './node.ts'
 
@@ -28,8 +31,8 @@ afterEach(async () => {
   shiftClock(0)
 })
 
-async function join(name: string): Promise<Leases> {
-  const leases = await Leases.join({ settings: { url }, name, log: makeLog('silent', 1, {} as never) })
+async function join(name: string, address = url): Promise<Leases> {
+  const leases = await Leases.join({ settings: { url: address }, name, log: makeLog('silent', 1, {} as never) })
   open.push(leases)
   return leases
 }
@@ -198,6 +201,39 @@ describe('a node that is gone', () => {
     await writing.close()
     await asked('UPDATE schema_version SET version = version - 1')
     await expect.poll(() => a.count).toBe(leaseCount)
+  })
+
+  test('one whose connection to the database is silent makes another one, and has its name there', async () => {
+    const folder = mkdtempSync(joined(tmpdir(), 'teal-silent-'))
+    const silences: (() => void)[] = []
+    const proxy = createServer(near => {
+      const far = dial(joined(inject('postgres'), '.s.PGSQL.5432'))
+      for (const side of [near, far]) side.on('error', () => {})
+      near.pipe(far).pipe(near)
+      // Neither side hears anything more, nor that the other one has gone: as where a server's machine is gone, or what lies between has forgotten.
+      silences.push(() => {
+        near.unpipe(far)
+        far.unpipe(near)
+        near.resume()
+      })
+    })
+    await new Promise<void>(done => proxy.listen(joined(folder, '.s.PGSQL.5432'), done))
+    const a = await join('a', urlIn(folder, /\/(\w+)\?/.exec(url)?.[1] ?? ''))
+    for (const silence of silences.splice(0)) silence()
+    await expect.poll(() => a.count).toBe(0)
+    await expect.poll(() => a.count).toBe(leaseCount)
+    // Several that ask at once for what was lost have one connection between them, and the name belongs to it.
+    await asked('SELECT pg_terminate_backend(pid) FROM pg_locks WHERE classid = 7430415 AND pid <> pg_backend_pid()')
+    const several = () => Promise.all([a.first('SELECT 1'), a.first('SELECT 2'), a.beat()])
+    await expect.poll(() => several().then(Boolean, () => false)).toBe(true)
+    expect(
+      await asked(`SELECT count(*)::int AS connections, count(l.pid)::int AS names FROM pg_stat_activity s
+      LEFT JOIN pg_locks l ON l.pid = s.pid AND l.classid = 7430415 AND l.granted
+      WHERE datname = current_database() AND s.pid <> pg_backend_pid()`),
+    ).toEqual([{ connections: 1, names: 1 }])
+    await a.leave()
+    proxy.close()
+    rmSync(folder, { recursive: true, force: true })
   })
 
   test('one that slept is refused, each unit alone, and lets go', async () => {

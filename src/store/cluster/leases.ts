@@ -10,11 +10,8 @@ import { after, clockCorrection, correctClock, monotonic, type Timer } from '#li
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
-import { migratePostgres, requireOwnSchema } from '../engine/postgres/schema.ts'
-import { type Client, connect, type PostgresSettings, postgresFault } from '../engine/postgres/session.ts'
-import { holdDatabase } from '../engine/postgres/writer/hold.ts'
-import { leaseFunctions } from './functions.ts'
-import { nameLock, waitForName } from './names.ts'
+import { postgresFault } from '../engine/postgres/session.ts'
+import { LeaseConnection, type LeasePlace } from './lease-connection.ts'
 import { leaseCount } from './shards.ts'
 import { type NodeState, nodes } from './tables.ts'
 import type { Tenancy } from './tenancy.ts'
@@ -31,15 +28,8 @@ export interface LeaseListener {
   moved?(): void
 }
 
-export interface LeaseOptions {
-  readonly settings: PostgresSettings
-  /** One at a time has it. */
-  readonly name: string
-  /** Address of the store that large parts may be in; '' for none. */
-  readonly bodies?: string
+export interface LeaseOptions extends LeasePlace {
   readonly log: Log
-  /** Whether tables may be made where there are none. */
-  readonly mayBeNew?: boolean
 }
 
 interface Look {
@@ -69,7 +59,7 @@ export class Leases implements Tenancy {
   #seen = 0
   /** Of `monotonic`: until then this node may believe in what it has. */
   #until = 0
-  #client: Client | undefined
+  readonly #connection: LeaseConnection
   #timer: Timer | undefined
   #expiry: Timer | undefined
   /** Beats one after the other. */
@@ -83,32 +73,28 @@ export class Leases implements Tenancy {
     this.name = options.name
     this.num = joined.num
     this.cluster = joined.cluster
-    this.made = joined.made
+    this.made = joined.connection.made
     this.#incarnation = joined.incarnation
-    this.#keep(joined.client)
+    this.#connection = joined.connection
     this.#renewed(joined.at)
   }
 
   /** @throws Fault DataDirectoryInUse where another node has the name or a lone service the database, StorageUnavailable, DataMissing */
   static async join(options: LeaseOptions): Promise<Leases> {
     const incarnation = newId()
-    const client = await connect(options.settings)
+    const connection = await LeaseConnection.open(options)
     try {
-      const made = await migratePostgres(client as never, options.mayBeNew ?? true)
-      await holdDatabase(client, options.settings, { shared: true, bodies: options.bodies ?? '' })
-      await prepare(client)
-      await waitForName(client, options.name)
       const at = monotonic()
-      const { rows } = await client.query<{ num: number }>('SELECT pg_temp.teal_join($1, $2, $3, $4) AS num', [
-        ...[options.name, incarnation, limits.cluster.leaseMs, leaseCount],
-      ])
-      const { rows: marks } = await client.query<{ value: number }>("SELECT value FROM meta WHERE key = 'cluster'")
-      const [num, cluster] = [Number(rows[0]?.num), Number(marks[0]?.value)]
-      const leases = new Leases(options, { client, incarnation, made, at, num, cluster })
+      const join = 'SELECT pg_temp.teal_join($1, $2, $3, $4) AS num'
+      const given = [options.name, incarnation, limits.cluster.leaseMs, leaseCount]
+      const [joined] = await connection.ask<{ num: number }>(join, ...given)
+      const [mark] = await connection.ask<{ value: number }>("SELECT value FROM meta WHERE key = 'cluster'")
+      const [num, cluster] = [Number(joined?.num), Number(mark?.value)]
+      const leases = new Leases(options, { connection, incarnation, at, num, cluster })
       await leases.beat()
       return leases
     } catch (error) {
-      await client.end().catch(() => {})
+      await connection.end()
       throw postgresFault(error) ?? error
     }
   }
@@ -187,20 +173,18 @@ export class Leases implements Tenancy {
     this.#timer?.cancel()
     await this.#beating
     try {
-      const client = await this.#ready()
       const own = [this.num, this.#incarnation]
-      await client.query(`UPDATE ${nodes} SET leaving = 1 WHERE num = $1 AND incarnation = $2`, own)
+      await this.#connection.ask(`UPDATE ${nodes} SET leaving = 1 WHERE num = $1 AND incarnation = $2`, ...own)
       await this.#handOver([...this.#held.keys()])
       // Whatever its lease says it takes part no more; what it was asked it still answers.
-      await client.query('SELECT pg_temp.teal_part($1, $2)', own)
+      await this.#connection.ask('SELECT pg_temp.teal_part($1, $2)', ...own)
     } catch (error) {
       const text = 'shards could not be handed over; others take them when the leases have run out'
       this.#options.log.warn({ error }, text)
     }
     this.#expiry?.cancel()
     this.#lose([...this.#held.keys()])
-    await this.#client?.end().catch(() => {})
-    this.#client = undefined
+    await this.#connection.end()
   }
 
   /** As of Sequence. */
@@ -212,9 +196,8 @@ export class Leases implements Tenancy {
 
   /** The first row of a statement, on the connection of the leases. @throws Fault StorageUnavailable, or what PostgreSQL says */
   async first<Row>(text: string, ...values: readonly unknown[]): Promise<Row | undefined> {
-    const client = await this.#ready()
-    const { rows } = await client.query(text, [...values])
-    return rows[0] as Row | undefined
+    const [row] = await this.#connection.ask<Row>(text, ...values)
+    return row
   }
 
   /** This process of this node. */
@@ -223,13 +206,12 @@ export class Leases implements Tenancy {
   }
 
   async #beat(): Promise<void> {
-    const client = await this.#ready()
     const at = monotonic()
-    if (!(await this.#renew(client))) return this.#replaced()
+    if (!(await this.#renew())) return this.#replaced()
     // It had not run out meanwhile, so nobody took anything: whatever the rest of the beat waits for.
     if (this.#believed()) this.#renewed(at)
-    const above = await this.#balance(client)
-    const begin = await this.#look(client)
+    const above = await this.#balance()
+    const begin = await this.#look()
     // Where it had, only now: what it had before may be somebody else's by now.
     this.#renewed(at)
     begin()
@@ -238,13 +220,12 @@ export class Leases implements Tenancy {
   }
 
   /** Another node's batch may be in the way, for a moment: then it is tried with the next beat. */
-  async #balance(client: Client): Promise<number> {
+  async #balance(): Promise<number> {
     try {
       const { forgetMs, answerMs, withdrawnMs } = limits.cluster
-      const { rows } = await client.query<{ above: number }>('SELECT pg_temp.teal_balance($1, $2, $3, $4) AS above', [
-        ...[this.num, forgetMs, answerMs, withdrawnMs],
-      ])
-      return Number(rows[0]?.above ?? 0)
+      const text = 'SELECT pg_temp.teal_balance($1, $2, $3, $4) AS above'
+      const row = await this.first<{ above: number }>(text, this.num, forgetMs, answerMs, withdrawnMs)
+      return Number(row?.above ?? 0)
     } catch (error) {
       if ((error as { code?: string }).code === '55P03') return 0
       throw error
@@ -252,9 +233,9 @@ export class Leases implements Tenancy {
   }
 
   /** @returns what tells those who listen of what is new here, once this node may believe in it */
-  async #look(client: Client): Promise<() => void> {
-    const { rows } = await client.query<{ seen: string }>('SELECT pg_temp.teal_look($1) AS seen', [this.#seen])
-    const { version, nodes: all, leases } = JSON.parse(rows[0]?.seen ?? 'null') as Look
+  async #look(): Promise<() => void> {
+    const row = await this.first<{ seen: string }>('SELECT pg_temp.teal_look($1) AS seen', this.#seen)
+    const { version, nodes: all, leases } = JSON.parse(row?.seen ?? 'null') as Look
     this.#nodes = all.map(({ leftMs, ...node }) => ({
       ...node,
       renewedAt: monotonic() + leftMs - limits.cluster.leaseMs,
@@ -288,9 +269,8 @@ export class Leases implements Tenancy {
     try {
       const ending = Promise.allSettled([...this.#listeners].map(({ release }) => release?.(shards)))
       await this.#believeUntil(ending)
-      const client = await this.#ready()
-      await client.query('SELECT pg_temp.teal_hand_over($1, $2)', [this.num, shards])
-      const begin = await this.#look(client)
+      await this.#connection.ask('SELECT pg_temp.teal_hand_over($1, $2)', this.num, shards)
+      const begin = await this.#look()
       begin()
     } finally {
       // What could not be handed over is served on.
@@ -306,16 +286,15 @@ export class Leases implements Tenancy {
       const pause = new Promise<false>(resolve => after(limits.cluster.beatMs, () => resolve(false)))
       if (await Promise.race([ended, pause])) return
       const at = monotonic()
-      if ((await this.#renew(await this.#ready())) && this.#believed()) this.#renewed(at)
+      if ((await this.#renew()) && this.#believed()) this.#renewed(at)
     }
   }
 
-  async #renew(client: Client): Promise<boolean> {
+  async #renew(): Promise<boolean> {
     const at = monotonic()
-    const { rows } = await client.query<{ time: number | null }>('SELECT pg_temp.teal_renew($1, $2, $3) AS time', [
-      ...[this.num, this.#incarnation, limits.cluster.leaseMs],
-    ])
-    const time = rows[0]?.time ?? null
+    const text = 'SELECT pg_temp.teal_renew($1, $2, $3) AS time'
+    const row = await this.first<{ time: number | null }>(text, this.num, this.#incarnation, limits.cluster.leaseMs)
+    const time = row?.time ?? null
     if (time === null) return false
     this.#keepTime(Number(time), monotonic() - at)
     return true
@@ -358,41 +337,12 @@ export class Leases implements Tenancy {
     this.#expiry?.cancel()
     this.#lose([...this.#held.keys()])
   }
-
-  async #ready(): Promise<Client> {
-    if (this.#client !== undefined) return this.#client
-    const client = await connect(this.#options.settings)
-    try {
-      await holdDatabase(client, this.#options.settings, { shared: true, bodies: this.#options.bodies ?? '' })
-      await requireOwnSchema(client as never)
-      await prepare(client)
-      await client.query(`SELECT ${nameLock}`, [this.name])
-    } catch (error) {
-      void client.end().catch(() => {})
-      throw error
-    }
-    this.#keep(client)
-    return client
-  }
-
-  #keep(client: Client): void {
-    this.#client = client
-    client.on('end', () => {
-      if (this.#client === client) this.#client = undefined
-    })
-  }
 }
 
 interface Joined {
-  readonly client: Client
+  readonly connection: LeaseConnection
   readonly incarnation: string
-  readonly made: boolean
   readonly num: number
   readonly cluster: number
   readonly at: number
-}
-
-async function prepare(client: Client): Promise<void> {
-  await client.query(`SET lock_timeout = ${limits.cluster.lockMs}`)
-  await client.query(leaseFunctions.join(';\n'))
 }

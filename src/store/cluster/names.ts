@@ -8,7 +8,15 @@ import type { Client } from '../engine/postgres/session.ts'
 import { nodes } from './tables.ts'
 
 /** Held by the connection of the process that has a name: who finds it free need not wait for the end of a lease. */
-export const nameLock = 'pg_try_advisory_lock(7430415, hashtext($1)) AS free'
+const nameLock = 'pg_try_advisory_lock(7430415, hashtext($1)) AS free'
+
+/** Has it for the name $1 where nobody else has. */
+export const keepName = `SELECT ${nameLock}`
+
+/** Ends the process $2 of the server where it still has the name $1, and waits for its end: of a connection that was lost it may not have heard. */
+export const endHolder = `SELECT pg_terminate_backend(l.pid, ${limits.cluster.lockMs}) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+  WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.granted
+  AND l.classid = 7430415 AND l.objid::bigint = hashtext($1) & 4294967295::bigint AND l.objsubid = 2 AND l.pid = $2`
 
 /** @throws Fault DataDirectoryInUse */
 export async function waitForName(client: Client, name: string): Promise<void> {

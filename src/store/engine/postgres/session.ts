@@ -141,3 +141,9 @@ export function postgresFault(cause: unknown): Fault | undefined {
   const lost = syscall !== undefined || /^(?:Connection terminated|Client |timeout expired)/.test(message)
   return lost || away.test(code) || /^(?:28|3D000)/.test(code) ? new Fault('StorageUnavailable', { cause }) : undefined
 }
+
+/** Whether the server said no, so that nothing was done; else the connection was lost, and nobody knows. */
+export function wasAnswered(error: unknown): boolean {
+  const { code = '', severity } = error as { code?: string; severity?: string }
+  return severity === 'ERROR' && code !== ''
+}

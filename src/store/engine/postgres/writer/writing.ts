@@ -14,7 +14,7 @@ import { definedProcedures } from '../../procedure.ts'
 import { changedBy, type Watched } from '../../watched.ts'
 import type { Operation } from '../../write.ts'
 import { migratePostgres, requireOwnSchema } from '../schema.ts'
-import { type Client, connect, type PostgresSettings, postgresFault } from '../session.ts'
+import { type Client, connect, type PostgresSettings, postgresFault, wasAnswered } from '../session.ts'
 import type { Prepared } from '../text.ts'
 import { postgresWords } from '../words.ts'
 import { type EncodedBatch, type EngineFailure, encodeBatch, failureOf, type ToldUnit, type UnitLease } from './call.ts'
@@ -300,12 +300,6 @@ function inText(text: string): string {
 function failuresIn(failures: unknown): readonly EngineFailure[] {
   if (failures == null) return []
   return (typeof failures === 'string' ? JSON.parse(failures) : failures) as EngineFailure[]
-}
-
-/** Whether the server said no, so that nothing was done; else the connection was lost, and nobody knows. */
-function wasAnswered(error: unknown): boolean {
-  const { code = '', severity } = error as { code?: string; severity?: string }
-  return severity === 'ERROR' && code !== ''
 }
 
 /** Whether what was asked for breaks a rule, as far as a unit by itself may be to blame. */
