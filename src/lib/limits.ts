@@ -672,8 +672,8 @@ export const limits = {
     copyRows: 500,
     copyBytes: 4 * mib,
     connectMs: 10 * second,
-    /** A server that had no room for another connection is asked for one again. */
-    fullMs: 5 * second,
+    /** A server that refused another connection is asked for one again. */
+    refusedMs: 5 * second,
     /** How long a service waits for one before it to leave the database: its connection may be known as lost a little later. */
     holdMs: 3 * second,
     /** Times that a batch of which another node's undid one is tried again. */

@@ -44,6 +44,12 @@ test('who goes through all of a database has as long as that takes, and the plan
   expect(plain).toEqual(['0', 'on', 'on', 'on', 'auto'])
   expect((await found(read)).filter((one, at) => one === plain[at])).toEqual([])
   whole.close()
+  const ends = ['idle_in_transaction_session_timeout', 'idle_session_timeout', 'lock_timeout']
+  await client.query(ends.map(name => `ALTER DATABASE ${client.database} SET ${name} = '1h'`).join(';'))
+  const later = openPostgresReader({ url })
+  const ending = await Promise.all(ends.map(async name => (await later.one<{ set: string }>(set(name)))?.set))
+  expect(ending).toEqual(ends.map(() => '0'))
+  later.close()
 })
 
 test('text is folded as it is here', async () => {
@@ -180,20 +186,24 @@ describe('a fault', () => {
     none.close()
   })
 
-  test('of a server that has no room for more connections is not felt while there are some', async () => {
-    await client.query('CREATE ROLE few LOGIN CONNECTION LIMIT 2; GRANT pg_read_all_data TO few')
+  test.each([
+    { refuses: 'has no room for more connections', role: 'few', refuse: 'CONNECTION LIMIT 2', code: '53300' },
+    { refuses: 'lets its user in no more', role: 'changed', refuse: 'NOLOGIN', code: '28000' },
+  ])('of a server that $refuses is not felt while there are some', async ({ role, refuse, code }) => {
+    await client.query(`CREATE ROLE ${role} LOGIN; GRANT pg_read_all_data TO ${role}`)
     const address = new URL(url)
-    address.username = 'few'
+    address.username = role
     const few = openPostgresReader({ url: address.href })
     await few.prove()
     await few.snapshot(one => one.prove())
+    await client.query(`ALTER ROLE ${role} ${refuse}`)
     const numbers = Array.from({ length: 30 }, (_, at) => at)
     const asked = (from: Reader, at: number) => from.one<{ a: number }>('SELECT ? AS a', at)
     const told = Promise.all(numbers.flatMap(at => [asked(few, at), few.snapshot(one => asked(one, at))]))
     expect((await told).map(row => row?.a)).toEqual(numbers.flatMap(at => [at, at]))
-    await expect(connect({ url: address.href })).rejects.toMatchObject({ cause: { code: '53300' } })
+    await expect(connect({ url: address.href })).rejects.toMatchObject({ cause: { code } })
     few.close()
-    await expect.poll(() => client.query('DROP ROLE few').catch(() => false)).toBeTruthy()
+    await expect.poll(() => client.query(`DROP ROLE ${role}`).catch(() => false)).toBeTruthy()
   })
 
   test('of a server that was full is not felt when the only connection has come back before the refusal', async () => {

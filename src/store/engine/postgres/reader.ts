@@ -62,9 +62,13 @@ function isLost(error: unknown): boolean {
   return error instanceof Fault && (error.cause as { code?: string } | undefined)?.code !== '57014'
 }
 
-/** Whether the server has no room for another connection, at all or of this user or database. */
-function isFull(error: unknown): boolean {
-  return error instanceof Fault && (error.cause as { code?: string } | undefined)?.code === '53300'
+/**
+ * Whether another connection is refused while those that are there may serve on: the server has no room for one, at all or of this user or
+ * database, lets nobody in with this password any more (it was changed, and the service is about to be told), or takes none at this moment.
+ */
+function isRefused(error: unknown): boolean {
+  const code = error instanceof Fault ? (error.cause as { code?: string } | undefined)?.code : undefined
+  return code !== undefined && /^(?:53300|28|55000|57P03|ECONNREFUSED|ENOTFOUND|EAI_AGAIN)/.test(code)
 }
 
 /** How many this loop may have. */
@@ -86,8 +90,8 @@ class PostgresReader extends AnyReader {
   /** Who waits for one. */
   readonly #waiting: (() => void)[] = []
   #alone = 0
-  /** The server had no room for another connection. */
-  #fullUntil = 0
+  /** The server refused another connection. */
+  #refusedUntil = 0
   #closed = false
 
   constructor(settings: PostgresSettings) {
@@ -104,8 +108,8 @@ class PostgresReader extends AnyReader {
       } catch (error) {
         if (isLost(error)) this.#leave(shared)
         // Of those that are there one will do, and another one is tried for later.
-        if (!isFull(error) || this.#shared.length === 0) throw error
-        this.#fullUntil = monotonic() + limits.postgres.fullMs
+        if (!isRefused(error) || this.#shared.length === 0) throw error
+        this.#refusedUntil = monotonic() + limits.postgres.refusedMs
       } finally {
         shared.pending -= 1
       }
@@ -154,7 +158,7 @@ class PostgresReader extends AnyReader {
       (a, b) => (a === undefined || b.pending < a.pending ? b : a),
       undefined,
     )
-    const room = this.#shared.length < most.shared && monotonic() >= this.#fullUntil
+    const room = this.#shared.length < most.shared && monotonic() >= this.#refusedUntil
     if (best !== undefined && (best.pending === 0 || !room)) return best
     const made: Shared = {
       client: connect(this.#settings, { readOnly: true, pipelined: true, onEnd: () => this.#forget(made) }),
@@ -191,7 +195,7 @@ class PostgresReader extends AnyReader {
         return client
       } catch (error) {
         // Whoever else waits would fare no better than this one, unless there is one that serves both: it may lie here again by now.
-        if (isFull(error) && (this.#alone > 1 || this.#spare.length > 0)) {
+        if (isRefused(error) && (this.#alone > 1 || this.#spare.length > 0)) {
           this.#alone -= 1
           if (this.#spare.length === 0) await this.#wait()
           continue

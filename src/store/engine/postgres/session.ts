@@ -35,8 +35,14 @@ const plain = {
   ...{ standard_conforming_strings: 'on', bytea_output: 'hex', extra_float_digits: 1, quote_all_identifiers: 'off' },
   ...{ array_nulls: 'on', transform_null_equals: 'off', gin_fuzzy_search_limit: 0 },
   ...{ default_transaction_isolation: "'read committed'", lock_timeout: 0 },
+  // A lock of the session says who has the database, and a picture lasts as long as what is read from it.
+  ...{ idle_session_timeout: 0, idle_in_transaction_session_timeout: 0 },
   jit: 'off',
 }
+
+/** As of version 17. */
+const sinceLater =
+  "SELECT set_config('transaction_timeout', '0', false) WHERE current_setting('transaction_timeout', true) IS NOT NULL"
 
 /**
  * Texts of the store go from key to key by the indexes that stand beside
@@ -77,7 +83,7 @@ export async function connect(settings: PostgresSettings, options: SessionOption
     const readOnly = options.readOnly ?? false
     const planning = settings.whole === true ? plain : alongKeys
     const all = { ...planning, statement_timeout: statementMs, default_transaction_read_only: readOnly }
-    await client.query(settingsText(all))
+    await client.query(`${settingsText(all)};${sinceLater}`)
   } catch (cause) {
     client.end().catch(() => {})
     // Whatever it is, a certificate that has ended or a name that leads nowhere: the database is not to be had.
