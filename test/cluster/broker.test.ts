@@ -51,6 +51,42 @@ test('passwords with signs of their own and tokens are taken, wrong ones named a
   expect(await tried(`nats://teal:other@127.0.0.1:${port}`)).toMatch(/authorization/i)
 })
 
+test('a server that lets nobody in for a while, since its password is another one, is connected to when it is right again', async () => {
+  const begin = async (password: string) => {
+    server?.kill()
+    if (server?.exitCode === null) await once(server, 'exit')
+    start('--user', 'teal', '--pass', password)
+  }
+  const nats = `nats://teal:right@127.0.0.1:${port}`
+  await begin('right')
+  await expect.poll(() => tried(nats)).toBe('ok')
+  const said: string[] = []
+  const log = { warn: (...words: unknown[]) => said.push(String(words.at(-1))), info: () => said.push('again') }
+  const [broker, other] = [await connectBroker({ nats, ca: '' }, 'test', log as never), await connected()]
+  const heard: string[] = []
+  const leave = await broker.subscribe('left', () => heard.push('left'))
+  await broker.subscribe('said', bytes => heard.push(bytes.toString()))
+  leave()
+  await begin('wrong')
+  await expect.poll(() => said).toEqual([expect.stringContaining('gone'), expect.stringContaining('refuses')])
+  expect(broker.connected).toBe(false)
+  await begin('right')
+  await expect.poll(() => said.at(-1)).toBe('again')
+  expect(broker.connected).toBe(true)
+  const tell = () => {
+    for (const subject of ['left', 'said']) other.publish(subject, Buffer.from(subject))
+    return heard
+  }
+  await expect.poll(tell).toContain('said')
+  expect(heard).not.toContain('left')
+  expect(said).toHaveLength(3)
+  await Promise.all([broker.close(), other.close()])
+
+  function connected() {
+    return connectBroker({ nats, ca: '' }, 'other', makeLog('silent'))
+  }
+})
+
 test('a token', async () => {
   start('--auth', 's3cret/token')
   await expect.poll(() => tried(`nats://s3cret%2Ftoken@127.0.0.1:${port}`)).toBe('ok')
