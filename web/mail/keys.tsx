@@ -66,9 +66,23 @@ function isTyping(target: EventTarget | null): boolean {
   )
 }
 
+/** A step that was asked for before there was a list to go along. */
+let early: { readonly list: MessageList; readonly by: number } | undefined
+
 export function useKeys(given: Keyed): void {
   const now = useRef(given)
   now.current = given
+  const { list } = given
+  useEffect(
+    () =>
+      list.total.subscribe(total => {
+        if (total < 0 || early?.list !== list) return
+        const { by } = early
+        early = undefined
+        step(now.current, by)
+      }),
+    [list],
+  )
   useEffect(() => {
     const hear = (event: KeyboardEvent) => press(event, now.current)
     document.addEventListener('keydown', hear)
@@ -156,8 +170,15 @@ function placesFor({ list, message }: Keyed): readonly Place[] {
   return chosen.length > 0 || row === undefined ? chosen : placesOf([row])
 }
 
-function step({ list, isReading, open }: Keyed, by: number): void {
-  const index = Math.max(0, Math.min(list.total.value - 1, list.cursor.value + by))
+/** From the message that is read, however it was come to (a link, a reload, the way back), else from the row that keys are at. */
+function step({ list, isReading, message, open }: Keyed, by: number): void {
+  if (list.total.value < 0) {
+    early = { list, by }
+    return
+  }
+  const read = message === null ? -1 : list.indexOf(message.mailbox, message.uid)
+  const from = read < 0 ? list.cursor.value : read
+  const index = Math.max(0, Math.min(list.total.value - 1, from + by))
   list.cursor.value = index
   const box = document.querySelector('.mail-list')
   if (box !== null) {

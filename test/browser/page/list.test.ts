@@ -196,10 +196,19 @@ test('keys alone do: select, up to, all, conversation and back', async () => {
   await page.getByText('3 selected').waitFor()
   await page.keyboard.press('#')
   await page.getByText('3 moved to Trash').waitFor()
+  // The letter may be there before the list that it stands in.
+  const held = Promise.withResolvers<void>()
+  const ofConversation = /thread%3A/
+  await page.route(ofConversation, async route => {
+    await held.promise
+    await route.continue()
+  })
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'Talk 2' }).waitFor()
   await page.keyboard.press('j')
+  held.resolve()
   await page.getByRole('heading', { name: 'Talk 1' }).waitFor()
+  await page.unroute(ofConversation)
   await page.keyboard.press('u')
   await page.keyboard.press('u')
   await page.getByText('1 conversations').waitFor()
