@@ -2,7 +2,8 @@
 //
 // Nothing is dropped: a client that is slower than the changes has its short buffer thrown away and is told the same from
 // rows instead (store/mailboxes/journal.ts). An event's id is the change number up to which a client that saw it knows everything,
-// so events of one number carry the number before it until the last of them; who comes back gets all of a number again.
+// so events of one number carry the number before it until the last of them; who comes back gets all of a number again. From rows
+// they carry none from which on a message came that is still to be told.
 
 import type { Bearer, Held } from '#actors/auth/grant.ts'
 import type { Change } from '#actors/kernel/change.ts'
@@ -183,11 +184,11 @@ export class UpdateStream {
     for (;;) {
       const piece = await journalAfter(read, this.#user, since, this.#told)
       for (const [index, entry] of piece.entries.entries()) {
-        const isLast = piece.entries[index + 1]?.modseq !== entry.modseq
         if (entry.kind !== 'created' && entry.kind !== 'renamed') touched.add(entry.mailbox)
         if (entry.kind === 'deleted') touched.delete(entry.mailbox)
-        yield { data: entryData(entry), id: numberId(isLast ? entry.modseq : entry.modseq - 1) }
-        if (isLast) this.#told = entry.modseq
+        const known = piece.known[index] ?? since
+        yield { data: entryData(entry), id: numberId(known) }
+        this.#told = known
       }
       this.#told = Math.max(this.#told, piece.upTo)
       if (piece.whole) break

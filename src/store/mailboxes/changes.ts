@@ -66,6 +66,20 @@ export async function changedUidsOf(
   return [mailbox, await firstAfter(read, mailbox, modseq), mailbox, modseq]
 }
 
+/**
+ * The lowest number with which a message came that came after `came` and changed after `modseq`; Infinity for none. One look at each
+ * message that came after `came`, at most.
+ */
+export async function firstCame(read: Reader, mailbox: number, came: number, modseq: number): Promise<number> {
+  const row = await read.one<{ came: number }>(
+    'SELECT created_modseq AS came FROM message WHERE mailbox = ? AND uid >= ? AND modseq > ? ORDER BY uid LIMIT 1',
+    mailbox,
+    await firstAfter(read, mailbox, came),
+    modseq,
+  )
+  return row?.came ?? Number.POSITIVE_INFINITY
+}
+
 /** The lowest uid of a folder from which on every message came after a change number; past the last where none did. */
 async function firstAfter(read: Reader, mailbox: number, modseq: number): Promise<number> {
   type Row = { uid: number; came: number }

@@ -2,12 +2,13 @@
 //
 // There is no journal to keep: messages carry the number of their creation and of their last change, those that went and
 // folders that went left a row, folders know when they were made and named. What came and went meanwhile is told only as
-// gone; two changes of one message are one. Rows come in the order of their numbers, a bounded piece at a time.
+// gone; two changes of one message are one. Rows come in the order of their numbers, a bounded piece at a time. So a message that
+// changed since it came is told later than it came: until then nobody knows everything up to where it came.
 
 import { limits } from '#lib/limits.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
-import { changedRows, changedUids, changedUidsOf } from './changes.ts'
+import { changedRows, changedUids, changedUidsOf, firstCame } from './changes.ts'
 import { expunged, forgetsExpunged } from './gone/expunged.ts'
 import { forgetsRemoved } from './mailboxes.ts'
 import { messages } from './messages.ts'
@@ -35,8 +36,13 @@ interface ToldFolder<Kind extends string> extends Told<Kind> {
   readonly path: string
 }
 
+interface ToldArrival extends ToldState<'exists'> {
+  /** The number with which it came. */
+  readonly came: number
+}
+
 export type JournalEntry =
-  | ToldState<'exists'>
+  | ToldArrival
   | ToldState<'flags'>
   | ToldMessage<'expunge'>
   | ToldFolder<'created'>
@@ -48,6 +54,8 @@ export interface JournalPiece {
   readonly entries: readonly JournalEntry[]
   /** Everything up to this number has been told. */
   readonly upTo: number
+  /** The number up to which a reader knows everything once an entry was told, for each entry: a later reader may go on from there. */
+  readonly known: readonly number[]
   /** Whether there is nothing after it. */
   readonly whole: boolean
 }
@@ -93,9 +101,27 @@ export function journalAfter(reader: Reader, user: number, since: number, after:
     )) {
       entries.push({ kind: 'deleted', modseq: gone.modseq, mailbox: gone.id })
     }
-    const told = entries.filter(entry => entry.modseq > after && entry.modseq <= upTo)
-    return { entries: told.sort((a, b) => a.modseq - b.modseq), upTo, whole: upTo === last }
+    const told = entries
+      .filter(entry => entry.modseq > after && entry.modseq <= upTo)
+      .sort((a, b) => a.modseq - b.modseq)
+    const whole = upTo === last
+    let untold = Number.POSITIVE_INFINITY
+    if (!whole) for (const { num } of folders) untold = Math.min(untold, await firstCame(read, num, since, upTo))
+    return { entries: told, known: knownAfter(told, untold), upTo, whole }
   })
+}
+
+/** @param untold where the first new message came that none of the entries tells */
+function knownAfter(entries: readonly JournalEntry[], untold: number): number[] {
+  const known: number[] = []
+  let came = untold
+  for (let at = entries.length - 1; at >= 0; at -= 1) {
+    const entry = entries[at] as JournalEntry
+    const isLast = entries[at + 1]?.modseq !== entry.modseq
+    known.push(Math.min(isLast ? entry.modseq : entry.modseq - 1, came - 1))
+    if (entry.kind === 'exists') came = Math.min(came, entry.came)
+  }
+  return known.reverse()
 }
 
 /** How many rows changed after a number, counted up to `max`, which is also what is said where it is not known any more. */
@@ -149,7 +175,7 @@ async function messageEntries(
   if (shown !== rows) upTo = rows[0]?.[changed.at.modseq] ?? upTo
   for (const [uid, modseq, num, created, thread, idate, flags, keywords] of shown) {
     const about = { mailbox: folder.id, uid, num, thread, idate, flags, keywords: keywords?.split(' ') ?? [] }
-    if (created > since) entries.push({ kind: 'exists', modseq, ...about })
+    if (created > since) entries.push({ kind: 'exists', modseq, came: created, ...about })
     if (modseq > created) entries.push({ kind: 'flags', modseq, ...about })
   }
   return upTo

@@ -103,6 +103,31 @@ describe('a stream', () => {
     expect(quiet.told[0]?.data).toMatchObject({ command: 'EXISTS', uid: 5 })
   })
 
+  test('resumes within what is told from rows, and loses no message that has changed since it came', async () => {
+    const id = await user('interrupted')
+    const first = await listen(id)
+    const inbox = await inboxOf(id)
+    const change = (message: string) => call('PUT', `/users/${id}/mailboxes/${inbox}/messages`, { message, seen: true })
+    for (let n = 1; n <= 2; n++) await send(running, 'interrupted@example.com', mail(n))
+    await first.until(() => first.commands().length === 2)
+    const known = first.told.at(-1)?.id
+    await send(running, 'interrupted@example.com', mail(3))
+    await change('1:2')
+    await change('3')
+    const replay = await listen(id, known)
+    await replay.until(() => replay.commands().filter(command => command === 'FETCH').length === 3)
+    replay.close()
+    const replayed = [...replay.told]
+    for (const [index, { id: seen }] of replayed.entries()) {
+      const again = await listen(id, seen)
+      await call('POST', `/users/${id}/mailboxes`, { path: `After ${index}` })
+      await again.until(() => again.commands().includes('CREATE'))
+      const told = [...replayed.slice(0, index + 1), ...again.told].map(one => one.data)
+      expect(told, String(index)).toContainEqual(expect.objectContaining({ command: 'EXISTS', uid: 3 }))
+      again.close()
+    }
+  })
+
   test('says where a replay is not possible', async () => {
     const id = await user('gap')
     for (const unknown of ['665f00000000000000000001', numberId(999_999), 'no id']) {
