@@ -13,6 +13,7 @@ import { letPass } from '../src/lib/lasting.ts'
 import { limits } from '../src/lib/limits.ts'
 import { collectWhenQuiet } from '../src/lib/process/heap.ts'
 import { lodgings, type ThreadEnd, threadEnd } from '../src/lib/process/serve.ts'
+import { settleText } from '../src/store/engine/full-text.ts'
 import { migrate } from '../src/store/engine/schema.ts'
 import {
   damaged,
@@ -62,6 +63,7 @@ function open(end: End): Opened {
     const loss = logLoss(file, before, framesOf(statements(handle)))
     refuseCut(handle, file)
     const made = migrate(handle, mayBeNew || isUnfinished(dirname(file)))
+    settleText(handle)
     start(handle, end, stay)
     return { made, loss }
   } catch (error) {

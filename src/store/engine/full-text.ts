@@ -17,6 +17,20 @@ const rowsMost = 2 ** 31 - 1
 
 const indexes: readonly TextIndex[] = ['search', 'search_word']
 
+/** Percent of a part of an index that are gone before it is written anew. */
+const goneMost = 50
+
+/**
+ * Sets when the engine writes anew what rows have gone from. Its own 10 percent has each deletion of many messages write all of an index
+ * again and again, in units that nobody else can write beside; at half of it, that is once for each halving.
+ */
+export function settleText(handle: Handle): void {
+  for (const index of indexes) {
+    const set = handle.prepare(`SELECT v FROM ${index}_config WHERE k = 'deletemerge'`).pluck().get()
+    if (set !== goneMost) handle.exec(`INSERT INTO ${index} (${index}, rank) VALUES ('deletemerge', ${goneMost})`)
+  }
+}
+
 /** Adds a body. Rows of one transaction stay together as long as account, then body, rise. */
 export function addText(sql: Sql, user: number, body: number, text: string): void {
   assert(body < 2 ** 32 && user < 2 ** 31, 'account and body fit into the number of one row')
