@@ -47,6 +47,11 @@ export function resolveNumbers(set: NumberSet, last: number): Ranges {
   return joinRanges(ranges)
 }
 
+/** Whether an item is the star alone, which names the last message whatever its number is. */
+export function isStarAlone([from, to]: NumberSet[number]): boolean {
+  return from === star && to === star
+}
+
 /** Whether the star occurs, so that the last number must be known. */
 export function hasStar(set: NumberSet): boolean {
   return set.some(([from, to]) => from === star || to === star)

@@ -238,9 +238,14 @@ function encodingOf({ contentType, contentTransferEncoding }: ComposeAttachment,
 
 const transferEncodings = new Set(['base64', 'quoted-printable'])
 
-/** A content type only where it is one, so that none can break the field. */
+/**
+ * A content type only where it is one, so that none can break the field. A file that is a multipart (a page of the web with its pictures)
+ * is bytes: as a multipart its parts had to stand as they are (RFC 2045 6.4), and readers would take it apart.
+ */
 function mediaType(text: string | undefined): string | undefined {
-  return text && /^[\w.+-]+\/[\w.+-]+(?:[ \t]*;[\x20-\x7e]*)?$/.test(text.trim()) ? text.trim() : undefined
+  const type = text?.trim() ?? ''
+  if (!/^[\w.+-]+\/[\w.+-]+(?:[ \t]*;[\x20-\x7e]*)?$/.test(type)) return undefined
+  return /^multipart\//i.test(type) ? 'application/octet-stream' : type
 }
 
 const textEncodings: Readonly<Record<string, BufferEncoding>> = {

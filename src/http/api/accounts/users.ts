@@ -297,7 +297,9 @@ export function userEndpoints(deps: UserDeps) {
     faults: ['UserNotFound'],
     async run({ input, signal }) {
       const reason = input.reason ?? 'Logged out by the API'
+      const { num } = await requireUser(system.read, input.user)
       await system.handle(input.user).run(logoutUser, { reason }, signal)
+      await deps.authLog.add(num, { action: 'logout', result: 'success', ...originOf(input) })
       return {}
     },
   })

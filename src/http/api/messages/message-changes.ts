@@ -8,7 +8,8 @@ import { changeMeta, expungeMessages, moveMessages, type UidRanges } from '#acto
 import { transferMessages } from '#actors/user/transfer.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
-import { parseNumbers, resolveNumbers, toRanges } from '#mail/numbers.ts'
+import { isStarAlone, type NumberSet, parseNumbers, resolveNumbers, toRanges } from '#mail/numbers.ts'
+import { newestRows } from '#store/mailboxes/listing.ts'
 import { findMailbox, type Mailbox } from '#store/mailboxes/mailboxes.ts'
 import { uidBatches } from '#store/writer/batches.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
@@ -34,13 +35,11 @@ const changes = {
   metaData: optional(metaData()),
 }
 
-/** `1`, `1,2,5:9`, `1:*`. */
-const messageSet = field<UidRanges>({ type: 'string' }, (value, at, problems) => {
+/** `1`, `1,2,5:9`, `1:*`; `*` alone is the newest message. */
+const messageSet = field<NumberSet>({ type: 'string' }, (value, at, problems) => {
   const given = typeof value === 'number' ? String(value) : value
   const set = typeof given === 'string' ? parseNumbers(given.replaceAll(' ', '')) : null
-  return set !== null
-    ? resolveNumbers(set, 0xffffffff)
-    : problems.add(at, 'must be message numbers such as 1,2,5:9 or 1:*')
+  return set ?? problems.add(at, 'must be message numbers such as 1,2,5:9 or 1:*')
 })
 
 interface Changes extends FlagWishes {
@@ -137,7 +136,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
 
   async function update(
     input: { user: string; mailbox: string } & Changes,
-    uids: UidRanges,
+    set: NumberSet,
     signal: AbortSignal,
   ): Promise<{ id?: number[][]; mailbox?: string; updated?: number }> {
     const mailbox = await mailboxOf(read, input.user, input.mailbox)
@@ -148,7 +147,7 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
     const quiet = markOf(mailbox, target) !== null
     const pairs: number[][] = []
     let found = 0
-    for await (const batch of batches(mailbox, uids)) {
+    for await (const batch of batches(mailbox, await uidsOf(mailbox, set))) {
       signal.throwIfAborted()
       found += await setFlags(system.handle(input.user), mailbox.id, batch, input, signal, quiet)
       if (moveTo === undefined || moveTo === mailbox.id) {
@@ -165,6 +164,15 @@ export function changeEndpoints(deps: MessageDeps): Endpoint[] {
     const lost = moveTo !== undefined && moveTo !== mailbox.id && pairs.length === 0
     if (found === 0 || lost) throw new Fault('MessageNotFound')
     return moveTo === undefined ? { updated: found } : { id: pairs, mailbox: moveTo, updated: found }
+  }
+
+  /** What a set means there: who says `99:*` means no message below 99, unlike in IMAP. */
+  async function uidsOf(mailbox: Mailbox, set: NumberSet): Promise<UidRanges> {
+    if (!set.some(isStarAlone)) return resolveNumbers(set, 0xffffffff)
+    const [[last] = []] = await newestRows(read, mailbox.num, 1)
+    const alone = last === undefined ? [] : [[last, last] as const]
+    const named = set.flatMap(item => (isStarAlone(item) ? alone : [item]))
+    return resolveNumbers(named, 0xffffffff)
   }
 
   async function changeFacts(

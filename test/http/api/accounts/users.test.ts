@@ -316,6 +316,8 @@ describe('sessions and storage', () => {
     for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) text += part.value
     expect(text).toContain('"command": "LOGOUT"')
     expect(text).toContain('"reason": "time to go"')
+    const { results } = (await call('GET', `/users/${id}/authlog?action=logout`)).body
+    expect(results).toMatchObject([{ action: 'logout', result: 'success', protocol: 'API' }])
     expect((await call('PUT', '/users/5f0000000000000000000000/logout', {})).body.code).toBe('UserNotFound')
   })
 

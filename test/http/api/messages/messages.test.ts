@@ -15,7 +15,10 @@ test('a message is uploaded by its fields, shown whole and in lists', async () =
     mail('Grüße', 'Hello', {
       html: `<p>Hello <img src="data:image/png;base64,${picture}" /></p>`,
       cc: [{ name: 'Cécile', address: 'cecile@example.org' }],
-      attachments: [{ filename: 'notes.txt', contentType: 'text/plain', content: 'Y29udGVudA==' }],
+      attachments: [
+        { filename: 'notes.txt', contentType: 'text/plain', content: 'Y29udGVudA==' },
+        { filename: 'page.mhtml', contentType: 'multipart/related; boundary=p', content: 'LS1wDQo=' },
+      ],
       metaData: { colour: 'blue' },
       headers: [{ key: 'X-Own', value: 'yes' }],
       date: '2024-03-04T05:06:07.000Z',
@@ -31,7 +34,10 @@ test('a message is uploaded by its fields, shown whole and in lists', async () =
     idate: '2024-03-04T05:06:07.000Z',
     metaData: { colour: 'blue' },
   })
-  expect(got.body.attachments).toHaveLength(2)
+  expect(got.body.attachments).toHaveLength(3)
+  expect(got.body.attachments).toContainEqual(
+    expect.objectContaining({ filename: 'page.mhtml', contentType: 'application/octet-stream' }),
+  )
   const shown = await anna.call('GET', `/mailboxes/${box}/messages/${id}?replaceCidLinks=true`)
   expect(shown.body.html[0]).toContain('attachment:ATT0000')
   expect((await anna.call('GET', `/mailboxes/${box}/messages/${id}`)).body.html).toEqual(shown.body.html)
@@ -175,6 +181,10 @@ test('flags, expiry and metadata of one, some and all', async () => {
   expect((await update('/1', { seen: true, flagged: true })).body).toEqual({ success: true, updated: 1 })
   expect((await update('', { message: '2,4:5', seen: true })).body.updated).toBe(3)
   expect((await update('/6:*', { deleted: true })).body.updated).toBe(3)
+  expect((await update('', { message: '1,*', draft: true })).body.updated).toBe(2)
+  expect((await update('/*', { seen: true })).body).toEqual({ success: true, updated: 1 })
+  expect((await flags.call('GET', `/mailboxes/${box}/messages/8`)).body).toMatchObject({ seen: true, draft: true })
+  expect((await flags.call('PUT', `/mailboxes/${flags.box('Junk')}/messages/*`, { seen: true })).status).toBe(404)
   expect(await update('', { message: '90:99', seen: true })).toMatchObject({
     status: 404,
     body: { code: 'MessageNotFound' },
