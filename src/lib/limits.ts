@@ -85,6 +85,8 @@ export const limits = {
     roomKeptShare: 0.05,
     roomMs: 1 * second,
     roomBytes: 16 * mib,
+    /** Age at which the copy of a file that was on its way to its place is nobody's: he who made it was killed. */
+    copyMs: 1 * day,
     /** Chunk in which bodies are streamed in and out. */
     chunkBytes: 256 * kib,
     /** A leaf part from this size on is stored once under its hash. */

@@ -7,12 +7,24 @@
 // publishes and removes.
 
 import { hash } from 'node:crypto'
-import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, unlinkSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+} from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { now } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
 import { RecurringLine } from '#lib/journal/recurring-line.ts'
 import { syncPath } from '#lib/lasting.ts'
+import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { blobsDir, scratchDir } from '../folder/place.ts'
 import type { ObjectStore } from './objects/store.ts'
@@ -33,6 +45,14 @@ export function hashInName(name: string): Buffer {
 
 /** What link(2) answers where the file system has no hard links, or no more for this file. */
 const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV'])
+
+/** The folder beside those of the files in which copies become whole. Other nodes and a backup may be at work there, too. */
+const copiesFolder = 'copies'
+
+/** Whether a folder beside others has files at their places. */
+export function isPlace(folder: string): boolean {
+  return /^[0-9a-f]{2}$/.test(folder)
+}
 
 export class BodyFiles {
   /** Where large parts are instead, where that is configured. */
@@ -88,8 +108,7 @@ export class BodyFiles {
       // A file of that name holds the same, and was whole before it got the name.
       if (code === 'EEXIST') return
       if (!noLinks.has(code)) throw error
-      // Beside its place: the folder may be a disk of its own, and nothing is renamed from one to another.
-      const copy = `${path}.new`
+      const copy = this.copyPath()
       try {
         copyFileSync(scratch, copy)
         syncPath(copy)
@@ -98,6 +117,23 @@ export class BodyFiles {
         rmSync(copy, { force: true })
         throw failure
       }
+    }
+  }
+
+  /** Where a copy becomes whole: beside the places, since the folder may be a disk of its own and nothing is renamed from one to another. */
+  copyPath(): string {
+    mkdirSync(join(this.#blobs, copiesFolder), { recursive: true, mode: 0o700 })
+    return join(this.#blobs, copiesFolder, newId())
+  }
+
+  /** Removes copies that whoever made them did not live to rename. */
+  clearCopies(): void {
+    const folder = join(this.#blobs, copiesFolder)
+    if (!existsSync(folder)) return
+    for (const name of readdirSync(folder)) {
+      const path = join(folder, name)
+      const age = now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now())
+      if (age > limits.body.copyMs) rmSync(path, { force: true })
     }
   }
 
@@ -117,15 +153,16 @@ export class BodyFiles {
     }
   }
 
-  /** Removes every scratch file. Only before anything else uses this data directory. */
+  /** Removes every scratch file, and copies that are nobody's. Only before anything else uses this data directory. */
   clearScratch(): void {
+    this.clearCopies()
     for (const name of readdirSync(this.#scratch)) rmSync(join(this.#scratch, name), { recursive: true, force: true })
   }
 
   /** Names of all files, folder by folder. */
   async *names(): AsyncGenerator<string[]> {
     for (const folder of await readdir(this.#blobs)) {
-      if (!/^[0-9a-f]{2}$/.test(folder)) continue
+      if (!isPlace(folder)) continue
       const names = await readdir(join(this.#blobs, folder))
       yield names.filter(name => /^[0-9a-f]{70}$/.test(name)).map(name => folder + name)
     }

@@ -98,7 +98,7 @@ export class Files {
   async #bring(from: string, to: string): Promise<boolean> {
     await mkdir(dirname(to), { recursive: true, mode: 0o700 })
     this.#folders.add(dirname(to))
-    const fresh = `${to}.new`
+    let fresh: string | undefined
     try {
       if (this.#links) {
         try {
@@ -111,19 +111,22 @@ export class Files {
         }
       }
       this.#pace.begin()
+      fresh = this.#to.copyPath()
       await copyFile(from, fresh)
       await syncFile(fresh)
       await rename(fresh, to)
       this.#pace.rest(to)
       return true
     } catch (error) {
-      await rm(fresh, { force: true })
+      if (fresh !== undefined) await rm(fresh, { force: true })
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
       throw error
     }
   }
 
+  /** Puts the names given out on disk. */
   async sync(): Promise<void> {
+    this.#to.clearCopies()
     for (const folder of [...this.#folders, this.#root]) await syncFile(folder)
   }
 

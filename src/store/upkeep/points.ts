@@ -9,6 +9,7 @@ import { link, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { syncPath } from '#lib/lasting.ts'
+import { isPlace } from '../bodies/files.ts'
 import { type BackupResult, copyInto, lockFolder, openFolder, pointForm } from './backup.ts'
 
 export interface Point {
@@ -106,8 +107,11 @@ export async function takePoint(
 async function share(from: string, to: string): Promise<void> {
   if (!existsSync(from)) return
   for (const name of await readdir(from)) {
+    if (!isPlace(name)) continue
     await mkdir(join(to, name), { recursive: true, mode: 0o700 })
     for (const file of await readdir(join(from, name))) {
+      // Of a copy that broke off, as they once were made.
+      if (file.endsWith('.new')) continue
       try {
         await link(join(from, name, file), join(to, name, file))
       } catch (error) {

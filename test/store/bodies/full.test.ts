@@ -9,6 +9,7 @@ import {
   rmSync,
   statfsSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -30,6 +31,10 @@ beforeAll(async () => {
   disk = await smallDisk(join(root, 'disk'), '8m')
   mkdirSync(dataDir)
   symlinkSync(disk.seen, join(dataDir, 'blobs'))
+  // A copy that a kill left behind long ago, and one that another node may be at.
+  mkdirSync(join(disk.seen, 'copies'))
+  for (const name of ['old', 'new']) writeFileSync(join(disk.seen, 'copies', name), 'x')
+  utimesSync(join(disk.seen, 'copies', 'old'), new Date(0), new Date(0))
   teal = await startTeal({ dataDir, log: { level: 'info', file: log, format: 'json' } }, { strict: true })
   await running.user('anna')
 })
@@ -64,5 +69,6 @@ test('while there is no room for large messages small ones are taken, and large 
   rmSync(filler)
   expect(await send(1_000_000)).toBe('250')
   expect(readdirSync(join(dataDir, 'tmp'))).toEqual([])
+  expect(readdirSync(join(seen, 'copies'))).toEqual(['new'])
   expect(await teal?.check()).toEqual([])
 })
