@@ -125,9 +125,9 @@ export class View {
     return Math.min(this.#modseq, this.#goneModseq)
   }
 
-  /** Whether uids are named that this client was not told of here, also where no notice of them came yet; `*` names none. */
+  /** Whether uids are named that this client was not told of here, also where no notice came yet; `*` and the greatest number mean the end. */
   suspects(uids: NumberSet): boolean {
-    const named = uids.some(item => item !== 'saved' && item.some(uid => uid >= this.#uidNext && uid !== Infinity))
+    const named = uids.some(item => item !== 'saved' && item.some(uid => uid >= this.#uidNext && uid < 0xffffffff))
     if (named) [this.#news, this.#only] = [true, undefined]
     return named
   }
