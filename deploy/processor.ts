@@ -6,7 +6,6 @@
 
 import { existsSync, mkdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import process from 'node:process'
 
 /** A way to count: the group's folder, and where it is none, the file into which the shell writes. */
 export interface Count {
@@ -53,12 +52,11 @@ export function countOf(name: string, timesFile: string): Count {
   }
 }
 
-/** A group in which something still runs stays until the machine's end: it costs nothing. */
 function forget(group: string): void {
   try {
     rmdirSync(group)
-  } catch (error) {
-    if (!(error instanceof Error)) process.emitWarning(String(error))
+  } catch {
+    // Something still runs in it: it stays until the machine's end, and costs nothing.
   }
 }
 
