@@ -84,6 +84,8 @@ function wait(at: Target, { name, password }: Account, account: number): Promise
 
 async function deliver(count: number, perSecond: number, at: Target, recipients: readonly string[]): Promise<Pushed> {
   const messages = fixedMessages(messageBytes, 200, 1)
+  times.length = 0
+  said.length = 0
   const clients = await Promise.all(Array.from({ length: connections }, () => Courier.open(at)))
   const start = monotonic()
   let expected = 0

@@ -381,10 +381,10 @@ export class View {
     let uid = Infinity
     for (;;) {
       const rows = await this.rows.changesAfter(modseq, uid, modseqMax, limits.imap.sliceRows)
-      if (rows.length > 0) await this.load()
-      for (const row of rows) {
-        const [uid, modseq, flags, keywords] = row
-        if (uid >= known || this.#own?.has(modseq) === true) continue
+      // Whoever only hears of mail that arrives needs no list, which has a number for each message of the folder.
+      const told = rows.filter(([uid, modseq]) => uid < known && this.#own?.has(modseq) !== true)
+      if (told.length > 0) await this.load()
+      for (const [uid, modseq, flags, keywords] of told) {
         const seq = this.seqOf(uid)
         if (seq > 0) listener.flags(seq, uid, flags, keywords, modseq)
       }
