@@ -19,7 +19,7 @@ const messages: { flags: string; date: string; text: string }[] = [
   {
     flags: '\\Flagged $Work',
     date: day('02-Jan-2020'),
-    text: 'From: bob@example.net\r\nTo: ann@example.com, =?utf-8?q?J=C3=BCrgen?= <j@example.org>\r\nCc: carl@example.org\r\nSubject: =?utf-8?b?R3LDvMOfZQ==?=\r\nDate: Thu, 2 Jan 2020 10:00:00 +0000\r\nMessage-ID: <2@x>\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\nU3RyYcOfZSBpbSBSZWdlbg==\r\n',
+    text: 'From: bob@example.net\r\nTo: ann@example.com, =?utf-8?q?J=C3=BCrgen?= <j@example.org>\r\nCc: carl@example.org\r\nSubject: =?utf-8?b?R3LDvMOfZSDvvKHvvKLvvKMg76yB?=\r\nDate: Thu, 2 Jan 2020 10:00:00 +0000\r\nMessage-ID: <2@x>\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64\r\n\r\nU3RyYcOfZSBpbSBSZWdlbg==\r\n',
   },
   {
     flags: '\\Answered \\Seen',
@@ -113,6 +113,11 @@ describe('criteria', () => {
     expect(await search('BODY {8+}\r\nSTRA\u00dfE ')).toBe('2')
     expect(await search('BODY {6+}\r\nna\u00efve')).toBe('3')
     expect(await search('TO {7+}\r\nj\u00fcrgen')).toBe('2')
+    // As SORT compares them (RFC 5051).
+    for (const key of ['SUBJECT', 'HEADER Subject', 'TEXT'])
+      expect([key, await search(`${key} "abc fi"`)]).toEqual([key, '2'])
+    expect(await search('SUBJECT abc')).toBe('2')
+    expect(await search('SUBJECT {13+}\r\nａｂｃ ﬁ')).toBe('2')
     // Whatever mail may be written in, by any of its names.
     for (const [name, word] of [
       ['latin1', 'gr\xfc\xdfe'],

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { fold } from '#mail/text/fold.ts'
-import { folded, greatest, jsonAt, least, whole } from '#store/engine/dialect.ts'
+import { folded, greatest, jsonAt, least, mayFoldToAscii, whole } from '#store/engine/dialect.ts'
 import { openWhole } from '#store/engine/open.ts'
 import { openPostgresReader } from '#store/engine/postgres/reader.ts'
 import { type Client, connect } from '#store/engine/postgres/session.ts'
@@ -53,9 +53,12 @@ test('who goes through all of a database has as long as that takes, and the plan
 })
 
 test('text is folded as it is here', async () => {
-  for (const text of ['ÄÖÜ A\u0308', 'ΟΔΟΣ ΟΔΟΣΑ οδος σ', '5 \u00b5G', "it's"]) {
+  for (const text of ['ÄÖÜ A\u0308', 'ΟΔΟΣ ΟΔΟΣΑ οδος σ', '5 \u00b5G', "it's", 'ＡＢ ﬁ ｶﾞ ½ \ufdfa…']) {
     expect(await read.one(`SELECT ${folded('?')} AS text`, text)).toEqual({ text: fold(text) })
   }
+  const may = async (text: string) =>
+    (await read.one<{ may: number }>(`SELECT ${mayFoldToAscii('?')} AS may`, text))?.may
+  expect(await Promise.all(['plain grüße 東京', 'ＡＢ', 'ﬁ', '\u{1d400}'].map(may))).toEqual([0, 1, 1, 1])
 })
 
 describe('rows one after the other', () => {

@@ -59,6 +59,11 @@ export function folded(value: string): string {
   return word('folded', value)
 }
 
+/** Whether a text has characters that may fold to ASCII without being it (`unlikeAscii` of mail/text/fold.ts). */
+export function mayFoldToAscii(value: string): string {
+  return word('mayFoldToAscii', value)
+}
+
 /** How many rows a condition holds for; null of none. */
 export function sumOf(condition: string): string {
   return word('sumOf', condition)
@@ -116,6 +121,7 @@ type WordName =
   | 'jsonAt'
   | 'least'
   | 'listRows'
+  | 'mayFoldToAscii'
   | 'positionOf'
   | 'sumOf'
   | 'textOf'

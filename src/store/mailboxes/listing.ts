@@ -4,7 +4,7 @@
 
 import { crc32 } from 'node:zlib'
 import { numberId } from '#lib/id.ts'
-import { among } from '../engine/dialect.ts'
+import { among, mayFoldToAscii } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
 import { changedRows, changedUids, changedUidsOf } from './changes.ts'
@@ -205,7 +205,7 @@ export type UidSlice = { readonly from: number; readonly to: number } | { readon
  * Rows of a folder in uid order.
  *
  * @param after only what changed after this change number; 0 for all
- * @param words text that must stand in the summary (which must be listed), plain lower-case ASCII, whatever case it has there
+ * @param words text that must stand in the summary (which must be listed), plain lower-case ASCII, whatever case or form it has there
  */
 export async function listRows(
   read: Reader,
@@ -271,7 +271,7 @@ async function listing(
   const values: unknown[] = after > 0 ? await changedUidsOf(read, mailbox, after) : []
   // At most two words, so that statements stay few; the others are judged by the caller.
   const patterns = words.slice(0, 2).map(word => `%${word}%`)
-  const filter = changed + ' AND o.summary LIKE ?'.repeat(patterns.length)
+  const filter = changed + ` AND (o.summary LIKE ? OR ${mayFoldToAscii('o.summary')})`.repeat(patterns.length)
   values.push(...patterns)
   const select = `SELECT ${columnsOf(listed)} WHERE m.mailbox = ?`
   if ('from' in slice) {

@@ -96,7 +96,7 @@ export class Index {
       for (const body of await bodiesWith(this.#read, 'search', this.#user, terms, count)) bodies.add(body)
       if (bodies.size > this.#most) return null
     }
-    return { bodies, exact: isOneGram(needle) }
+    return { bodies, exact: isOneGram(needle) && lists.every(({ length }) => length === 1) }
   }
 }
 

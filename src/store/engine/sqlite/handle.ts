@@ -9,7 +9,7 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { Fault } from '#lib/fault.ts'
 import { isPassing } from '#lib/lasting.ts'
-import { fold } from '#mail/text/fold.ts'
+import { fold, mayFoldToAscii } from '#mail/text/fold.ts'
 import { giveToOwner } from '../../folder/owner.ts'
 import { inWords } from '../dialect.ts'
 import type { Reader } from '../reader.ts'
@@ -142,6 +142,7 @@ export function openForReading(file: string): Handle {
   handle.pragma('temp_store = MEMORY')
   // The engine's own lower() knows ASCII alone.
   handle.function('folded', { deterministic: true }, text => fold(String(text)))
+  handle.function('may_fold_to_ascii', { deterministic: true }, text => Number(mayFoldToAscii(String(text))))
   return handle
 }
 

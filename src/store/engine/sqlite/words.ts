@@ -16,6 +16,7 @@ export const sqliteWords: Words = {
   jsonAt: (column, path) => `json_extract(${column}, '$.${path}')`,
   least: (...values) => `min(${values.join(', ')})`,
   listRows: (source, path) => (path === undefined ? `json_each(${source})` : `json_each(${source}, '$.${path}')`),
+  mayFoldToAscii: value => `(octet_length(${value}) > length(${value}) AND may_fold_to_ascii(${value}))`,
   positionOf: (whole, part) => `instr(${whole}, ${part})`,
   sumOf: condition => `sum(${condition})`,
   textOf: bytes => `CAST(${bytes} AS TEXT)`,
