@@ -243,6 +243,7 @@ export class Ticket {
   #rank: 'stranger' | 'favoured' | 'proven'
   #peer: Peer | undefined
   #lent = false
+  #owing = false
   #displaced = false
   /** When it was let in, or did last what it is for (monotonic). */
   #since = monotonic()
@@ -265,6 +266,11 @@ export class Ticket {
     return monotonic() - this.#since > limits.net.midwayMs ? 'idle' : waiting
   }
 
+  /** Whether the other side waits for one answer, and for nothing else. */
+  get owing(): boolean {
+    return this.#owing
+  }
+
   /** Who goes where room is needed; a ticket without one stays. */
   hold(peer: Peer | undefined): void {
     this.#peer = peer
@@ -273,16 +279,19 @@ export class Ticket {
   /**
    * While the other side is made to wait for this it has no more claim to its place than who waits idle.
    *
+   * @param owing whether one answer is due to it, in whose place it may be told to go
    * @throws what `task` does; Disconnected where the place went to somebody else meanwhile: nobody hears what comes of it, so nothing may
    */
-  async lend<Value>(task: Promise<Value>): Promise<Value> {
+  async lend<Value>(task: Promise<Value>, owing = false): Promise<Value> {
     this.#lent = true
+    this.#owing = owing
     try {
       const value = await task
       if (this.#displaced) throw new Disconnected()
       return value
     } finally {
       this.#lent = false
+      this.#owing = false
     }
   }
 
@@ -321,10 +330,10 @@ export class Ticket {
 }
 
 /** What a connection does with its ticket. */
-export type Place = Pick<Ticket, 'lend' | 'favour' | 'prove' | 'release'>
+export type Place = Pick<Ticket, 'lend' | 'owing' | 'favour' | 'prove' | 'release'>
 
 /** Stands for a ticket where nobody counts. */
-export const untold: Place = { lend: task => task, favour() {}, prove() {}, release() {} }
+export const untold: Place = { lend: task => task, owing: false, favour() {}, prove() {}, release() {} }
 
 function half(count: number): number {
   return Math.ceil(count / 2)

@@ -281,11 +281,11 @@ export class Connection implements StreamHearer {
     this.#socket.destroy()
   }
 
-  /** For the listener: whether the peer is waited for. */
+  /** For the listener: whether the peer is waited for, or may be told to go in place of the answer it waits for. */
   get waiting(): Peer['waiting'] {
     if (this.#phase !== 'open') return 'idle'
     if (this.#reader !== undefined) return this.#reader.idle === true ? 'idle' : 'midway'
-    return this.#drained === undefined ? false : 'midway'
+    return this.#drained === undefined ? this.ticket.owing && 'idle' : 'midway'
   }
 
   /** For the listener: ends the connection to make room, with a last word where one can be said. */

@@ -115,7 +115,7 @@ export class Session implements Speaker {
   }
 
   lend<Value>(task: Promise<Value>): Promise<Value> {
-    return this.connection.ticket.lend(task)
+    return this.connection.ticket.lend(task, true)
   }
 
   end(reason: string): void {
