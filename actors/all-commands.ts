@@ -23,6 +23,7 @@ import * as mailboxArchive from './mailbox/archive.ts'
 import * as mailboxMailbox from './mailbox/mailbox.ts'
 import * as mailboxMessage from './mailbox/message.ts'
 import * as mailboxSubmit from './mailbox/submit.ts'
+import * as mailboxTold from './mailbox/told.ts'
 import * as screeningMarks from './screening/marks.ts'
 import * as sendingOutgoing from './sending/outgoing.ts'
 import * as sendingPausing from './sending/pausing.ts'
@@ -40,7 +41,6 @@ import * as userRemoval from './user/removal.ts'
 import * as userRestore from './user/restore.ts'
 import * as userRetention from './user/retention.ts'
 import * as userRules from './user/rules.ts'
-import * as userTold from './user/told.ts'
 
 type AnyCommand = Command<never, never, unknown>
 
@@ -82,7 +82,7 @@ const rooms: readonly object[] = [
   userRestore,
   userRetention,
   userRules,
-  userTold,
+  mailboxTold,
 ]
 
 /** By name. */

@@ -8,6 +8,7 @@ import type { Command } from './kernel/actor.ts'
 import { appendMessage, appendMessages } from './mailbox/append.ts'
 import { createMailbox, deleteMailbox, renameParent, unsubscribeName, updateMailbox } from './mailbox/mailbox.ts'
 import { copyMessages, expungeMessages, moveMessages, storeFlags } from './mailbox/message.ts'
+import { noteTold } from './mailbox/told.ts'
 import { noteMark } from './screening/marks.ts'
 import { queueMessage } from './sending/outgoing.ts'
 import { notePace, pauseSending, warnSender } from './sending/pausing.ts'
@@ -15,7 +16,6 @@ import { noteArrivedReport } from './sending/report-arrival.ts'
 import { noteReports } from './sending/report-counts.ts'
 import { noteReturned } from './sending/returned-arrival.ts'
 import { blameFilter } from './user/rules.ts'
-import { noteTold } from './user/told.ts'
 
 type Named<State> = ReadonlyMap<string, Command<State, never, unknown>>
 

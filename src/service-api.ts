@@ -38,7 +38,7 @@ export function apiDeps(core: Core, tasks: Tasks, backups?: Backups): ApiDeps {
     },
     removal: { system, tasks, authLog: credentials.authLog },
     updates: { system, grants: credentials.grants },
-    addresses: { system },
+    addresses: { system, authLog: credentials.authLog },
     directory: { system, settings, counters, reads: core.reads },
     forwarded: { system, settings, counters },
     addressBook: { system, addressBook: core.addressBook },

@@ -157,12 +157,12 @@ function endpointsOf(core: Core, tasks: Tasks, backups?: Backups): () => readonl
 
 /** The socket of the command line. The service runs without it where there can be none. */
 async function listenToOwner(core: Core, endpoints: () => readonly Endpoint[], closers: Closers): Promise<void> {
-  const { config, log, metrics, importer } = core
+  const { config, log, journal, metrics, importer } = core
   const file = controlFile(config.dataDir)
   const deps = { importer, messageBytesMax: config.mail.maxSize }
   try {
     const counters = new RequestCounters(metrics)
-    const server = await listenControl({ file, endpoints, deps, log, counters, front: config.api.front })
+    const server = await listenControl({ file, endpoints, deps, log, journal, counters, front: config.api.front })
     closers.add(async () => {
       await server.close()
       if (!isPipe(file)) rmSync(file, { force: true })

@@ -27,6 +27,18 @@ import { type Operation, operation } from '#store/engine/write.ts'
 import type { Settings } from '#store/folder/settings.ts'
 import type { Writer } from '#store/writer/writer.ts'
 
+/** Who made a call that changed something, as far as a log tells it: nothing of a token but its id and its label. */
+export interface Actor {
+  readonly role: string
+  /** Account whose token it was. */
+  readonly user?: string | undefined
+  /** Id of the token, as lists of tokens and of sessions have it. */
+  readonly token?: string | undefined
+  readonly label?: string | undefined
+  /** From where an operator or another service called; a user's own is `ip` of the event. */
+  readonly ip?: string | undefined
+}
+
 export interface AuthEvent {
   /** `authentication`, `create asp`, ... (api-semantics 2.8). */
   readonly action: string
@@ -45,6 +57,7 @@ export interface AuthEvent {
   readonly filter?: string | undefined
   readonly credential?: string | undefined
   readonly appId?: string | undefined
+  readonly by?: Actor | undefined
 }
 
 /** An entry that takes further events. */
@@ -106,6 +119,11 @@ export class AuthLog {
     remember(this.#known, name, entry, limits.authLog.rememberedMax)
     this.#gather(user, entry, event, at, keepMs)
     return entry.id
+  }
+
+  /** Adds what a call changed in an account. */
+  async addAll(user: number, events: readonly Pick<AuthEvent, 'action' | 'target'>[], behind: Partial<AuthEvent>) {
+    for (const event of events) await this.add(user, { result: 'success', ...behind, ...event })
   }
 
   /** A second factor that was wrong is a failed login; of wrong passwords Authentication tells, which knows more. */
@@ -213,6 +231,7 @@ export class AuthLog {
 
 /** What two events share that are one entry. */
 function partsOf(event: AuthEvent): string {
-  const { protocol, ip, action, result, target, source, requiredScope, asp, credential, filter } = event
-  return [protocol, ip, action, result, target, source, requiredScope, asp, credential, filter].join('\n')
+  const { protocol, ip, action, result, target, source, requiredScope, asp, credential, filter, by } = event
+  const who = by && JSON.stringify(by)
+  return [protocol, ip, action, result, target, source, requiredScope, asp, credential, filter, who].join('\n')
 }

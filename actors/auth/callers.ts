@@ -21,6 +21,8 @@ export interface Caller {
   readonly user: string | null
   /** Hash of the token that was used; null where none was needed. */
   readonly token: string | null
+  /** What a log may tell of that token. */
+  readonly named?: { readonly id: string; readonly label: string }
   /** `user` from a login, `provisioned` from the command line, `root` the configured one, `open` where none was needed. */
   readonly tokenKind: 'user' | 'provisioned' | 'root' | 'open'
   /** When a user token was made, by a login of that user: milliseconds since 1970; 0 where there was none. */
@@ -96,7 +98,8 @@ export class Callers {
     const made = row.user === null || row.ttl === null
     const loginAt = made || row.role === 'impersonated' ? 0 : row.created
     const tokenKind = made ? 'provisioned' : 'user'
-    return { role: row.role, user: row.user, token: row.hash, tokenKind, loginAt, domains: known.domains }
+    const { role, user, hash: token, id, label } = row
+    return { role, user, token, named: { id, label }, tokenKind, loginAt, domains: known.domains }
   }
 
   async #find(hash: string): Promise<Known | undefined> {

@@ -13,7 +13,7 @@ import { findUser, type User } from '#store/accounts/users.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import { beginTotp, enableTotp, factorsOf, pendingSeed, useTotp } from '../user/credential.ts'
 import type { Attempts } from './attempts.ts'
-import type { AuthLog } from './auth-log.ts'
+import type { Actor, AuthLog } from './auth-log.ts'
 import type { Logins } from './login.ts'
 
 /** Who is behind a call, for the log and the counting. */
@@ -21,6 +21,7 @@ export interface Origin {
   readonly ip?: string | undefined
   readonly sess?: string | undefined
   readonly protocol?: string | undefined
+  readonly by?: Actor | undefined
 }
 
 export interface CodeDeps {

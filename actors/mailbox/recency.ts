@@ -7,7 +7,7 @@
 import type { Reader } from '#store/engine/reader.ts'
 import { toldBefore } from '#store/mailboxes/listing.ts'
 import type { UserHandle } from '../kernel/system.ts'
-import { noteTold } from '../user/told.ts'
+import { noteTold } from './told.ts'
 
 /** The marks of all folders, wherever they are kept. */
 export interface Marks {

@@ -23,6 +23,7 @@ import { lastRemovedValidity, type Mailbox, mailboxInsert } from '#store/mailbox
 import { grow, moved } from '../domain/growth.ts'
 import { type Append, appendMessage } from '../mailbox/append.ts'
 import { applyFields, applyKeys, type KeyFields, type UserFields } from './fields.ts'
+import { type Noted, notedChanges } from './noted.ts'
 import { nextModseq, requireUser, type UserCommand, type UserTurn } from './user.ts'
 
 export interface NewUser {
@@ -73,8 +74,8 @@ export interface UserChange {
   readonly password?: string | undefined
 }
 
-/** Changes fields of the account, and tells the new forwarding targets. A new password also ends every token and is an event. */
-export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: boolean; targets: readonly string[] }> = {
+/** Changes fields of the account, and tells the new forwarding targets and what is for its log. A new password also ends every token and is an event. */
+export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: boolean; noted: readonly Noted[] }> = {
   name: 'user.update',
   run(turn, input) {
     const before = requireUser(turn)
@@ -95,7 +96,7 @@ export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: bool
     const targets = (user.options.targets ?? []).filter(target => !known.has(target))
     for (const target of targets) turn.emit('forward.added', { user: user.id, type: 'user', target: maskUrl(target) })
     if (user.authVersion !== before.authVersion) turn.endSessions(endOf(user))
-    return { user, tokensEnded: user.authVersion !== before.authVersion, targets }
+    return { user, tokensEnded: user.authVersion !== before.authVersion, noted: notedChanges(before, user) }
   },
 }
 
@@ -137,7 +138,7 @@ export interface AddressInput extends Pick<Address, 'key' | 'address' | 'domain'
 }
 
 /** Adds an address; the first one of an account becomes its main one. */
-export const createAddress: UserCommand<AddressInput, { id: string }> = {
+export const createAddress: UserCommand<AddressInput, { id: string; noted: readonly Noted[] }> = {
   name: 'address.create',
   async run(turn, input) {
     const user = requireUser(turn)
@@ -155,7 +156,10 @@ export const createAddress: UserCommand<AddressInput, { id: string }> = {
       moved(turn, before, user.address)
     }
     turn.emit('address.user.created', { user: user.id, address: address.id, value: address.address })
-    return { id: address.id }
+    const target = address.address
+    const isMain = input.main && target === user.address
+    const noted = [{ action: 'address added', target }, ...(isMain ? [{ action: 'main address changed', target }] : [])]
+    return { id: address.id, noted }
   },
 }
 
@@ -169,14 +173,14 @@ export interface AddressChange {
 }
 
 /** Changes an address of the account; renaming the main one, or making one main, changes the account too. */
-export const updateAddress: UserCommand<AddressChange, void> = {
+export const updateAddress: UserCommand<AddressChange, { noted: readonly Noted[] }> = {
   name: 'address.update',
   async run(turn, input) {
     const user = requireUser(turn)
     const address = await findAddress(turn.read, input.id)
     if (address?.user !== user.id) throw new Fault('AddressNotFound')
     const wasMain = address.address === user.address
-    const { key: before, domain } = address
+    const { key: before, domain, address: name } = address
     applyAddress(address, input.fields)
     checkRename(before, address.key)
     if (input.own && address.key !== before) await checkClaim(turn, address, Number.POSITIVE_INFINITY)
@@ -189,6 +193,15 @@ export const updateAddress: UserCommand<AddressChange, void> = {
       turn.write(userUpdate, user)
       moved(turn, previous, user.address)
     }
+    const target = address.address
+    const renamed =
+      name === target
+        ? []
+        : [
+            { action: 'address removed', target: name },
+            { action: 'address added', target },
+          ]
+    return { noted: input.main && !wasMain ? [...renamed, { action: 'main address changed', target }] : renamed }
   },
 }
 
@@ -232,7 +245,7 @@ async function checkClaim(turn: UserTurn, { key, domain }: Pick<Address, 'key' |
 }
 
 /** Takes an address away; never the main one. */
-export const deleteAddress: UserCommand<{ id: string }, void> = {
+export const deleteAddress: UserCommand<{ id: string }, { noted: readonly Noted[] }> = {
   name: 'address.delete',
   async run(turn, { id }) {
     const user = requireUser(turn)
@@ -243,6 +256,7 @@ export const deleteAddress: UserCommand<{ id: string }, void> = {
     }
     turn.write(addressDelete, { id })
     turn.emit('address.user.deleted', { user: user.id, address: id, value: address.address })
+    return { noted: [{ action: 'address removed', target: address.address }] }
   },
 }
 

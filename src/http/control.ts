@@ -5,8 +5,10 @@
 // place of the token chooses what the caller may, root without. It works where the API is off, speaks TLS, or its root
 // token was thrown away.
 
+import type { Journal } from '#lib/journal/journal.ts'
 import type { Log } from '#lib/log.ts'
 import { type ControlDeps, controlEndpoints } from './api/service/control.ts'
+import { audited } from './audit/line.ts'
 import type { Endpoint } from './endpoint.ts'
 import { Exchange } from './exchange.ts'
 import { isRole } from './guard/access.ts'
@@ -19,14 +21,15 @@ export interface ControlOptions {
   readonly endpoints: () => readonly Endpoint[]
   readonly deps: ControlDeps
   readonly log: Log
+  readonly journal: Journal
   readonly counters: RequestCounters
   readonly front: FrontChoice
 }
 
 /** Listens until the returned object is closed. */
-export function listenControl({ file, endpoints, deps, log, counters, front }: ControlOptions) {
+export function listenControl({ file, endpoints, deps, log, journal, counters, front }: ControlOptions) {
   const exchange = new Exchange({
-    endpoints: () => [...endpoints(), ...controlEndpoints(deps)],
+    endpoints: () => [...audited(endpoints(), journal), ...controlEndpoints(deps)],
     identify: token => ({ role: token !== null && isRole(token) ? token : 'root', user: null, tokenKind: 'root' }),
     log,
     counters,

@@ -10,6 +10,7 @@ import type { Core } from '#core'
 import { rangesOf } from '#lib/network.ts'
 import { type Ground, type Protocol, placeOf } from '#protocol'
 import { reaches } from '#store/domains/domain.ts'
+import { audited } from './audit/line.ts'
 import type { Endpoint } from './endpoint.ts'
 import { Exchange } from './exchange.ts'
 import type { Announces } from './front/front.ts'
@@ -100,7 +101,7 @@ function exchangeOf(
   const proxies = { header, trusts: rangesOf(ranges), onUnread }
   const belongs = (domains: readonly string[], user: string, wholly: boolean) => reaches(read, domains, user, wholly)
   const rules = { identify, belongs, cors: config.api.cors, proxies, wrongTokens, strict, share }
-  return new Exchange({ endpoints, log, counters, tracer, strangers, ...rules })
+  return new Exchange({ endpoints: () => audited(endpoints(), journal), log, counters, tracer, strangers, ...rules })
 }
 
 interface At {
@@ -146,7 +147,7 @@ const sessionDigits = 24
 
 export function callerOf(caller: AccessCaller): Caller {
   assert(isRole(caller.role), 'a stored token has a role of the table')
-  const { role, user, token, tokenKind, loginAt, domains } = caller
+  const { role, user, token, named, tokenKind, loginAt, domains } = caller
   const session = token?.slice(0, sessionDigits)
-  return { role, user, tokenKind, loginAt, domains, ...(session !== undefined && { session }) }
+  return { role, user, tokenKind, loginAt, domains, ...(session !== undefined && { session }), ...(named && { named }) }
 }

@@ -170,6 +170,8 @@ export const limits = {
     networkLinesMax: 30,
     /** Characters of what a stranger said. */
     textLengthMax: 256,
+    /** Fields of a call that a line names. */
+    fieldsMax: 50,
     /** Recipients of a message that a line names. */
     recipientsMax: 50,
   },

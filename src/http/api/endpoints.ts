@@ -162,7 +162,7 @@ export function apiEndpoints(deps: ApiDeps): Endpoint[] {
     ...configurationEndpoints(deps.configuration),
     ...backupEndpoints(deps.backups),
   ]
-  endpoints.push(...everythingEndpoints(deps.messages, endpoints))
+  endpoints.push(...everythingEndpoints({ ...deps.messages, ...deps.authLog }, endpoints))
   const documentation = documentationEndpoints(endpoints, deps.documentation)
   return [
     ...endpoints,

@@ -52,6 +52,8 @@ export interface Caller {
   readonly loginAt?: number
   /** Tells the token of a user from others, for logs; nothing of the token itself. */
   readonly session?: string
+  /** Its token, as logs and lists name it. */
+  readonly named?: { readonly id: string; readonly label: string }
   /** Domains that the caller looks after; absent: none. */
   readonly domains?: readonly string[]
 }

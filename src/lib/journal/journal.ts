@@ -1,4 +1,4 @@
-// What the log says of the traffic: one line for each message in, each attempt out, each login that failed and each refusal.
+// What the log says of the traffic: one line for each message in, each attempt out, each login that failed, each refusal and each change.
 //
 // Every line has an `event` that programs look for; `ip`, where there is one, comes next (deploy/fail2ban). What strangers say
 // is cut to a length, and what they cause is bounded: so many lines a minute from one network and from all of them, and a
@@ -10,7 +10,7 @@ import type { Log } from '../log.ts'
 import { networkOf } from '../network.ts'
 
 /** What a line tells of. */
-export type JournalEvent = 'message' | 'refused' | 'login-failed' | 'attempt'
+export type JournalEvent = 'message' | 'refused' | 'login-failed' | 'attempt' | 'audit'
 
 export type JournalFields = Readonly<Record<string, unknown>>
 

@@ -5,8 +5,10 @@
 // had, in domains the account is in already. Addresses across accounts are in directory.ts.
 
 import { Type } from 'typebox'
+import type { AuthLog } from '#actors/auth/auth-log.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { createAddress, deleteAddress, updateAddress } from '#actors/user/account.ts'
+import type { Noted } from '#actors/user/noted.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { isId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
@@ -16,11 +18,13 @@ import { endpoint } from '../../endpoint.ts'
 import { isWithin, requireWithin } from '../../guard/within.ts'
 import type { Read } from '../../input/validate.ts'
 import { bool, field, id, metaData, moment, object, optional, text, userId } from '../../schema.ts'
+import { type Behind, originOf } from '../auth/factor-fields.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import { tags } from './user-fields.ts'
 
 export interface AddressDeps {
   readonly system: ActorSystem
+  readonly authLog: AuthLog
 }
 
 export const addressId = id({ description: 'Id of the address' })
@@ -82,8 +86,14 @@ export function newAddress(text_: string, wildcards: boolean): Pick<Address, 'ad
   return { address, key, domain }
 }
 
-export function addressEndpoints({ system }: AddressDeps) {
+export function addressEndpoints({ system, authLog }: AddressDeps) {
   const { read } = system
+
+  async function note(call: Behind & { readonly input: { readonly user: string } }, noted: readonly Noted[]) {
+    const { num } = await requireUser(read, call.input.user)
+    await authLog.addAll(num, noted, originOf(call))
+  }
+
   const list_ = endpoint({
     method: 'GET',
     path: '/users/:user/addresses',
@@ -132,7 +142,7 @@ export function addressEndpoints({ system }: AddressDeps) {
     body: { ...addressFields, signature, address: anyAddress, main: optional(bool()), allowWildcard },
     reply: { id: addressId },
     faults: ['UserNotFound', 'AddressExistsError', 'WildcardNotPermitted', 'NotPermitted', 'TooMany', 'DomainLimit'],
-    async run({ input, signal, caller, onlyDomains }) {
+    async run({ input, signal, caller, request, onlyDomains }) {
       const { address, key, domain } = newAddress(input.address, input.allowWildcard)
       requireWithin(onlyDomains, domain)
       const { metaData: meta, internalData, tags: words = [], name = '', main = false } = input
@@ -149,7 +159,9 @@ export function addressEndpoints({ system }: AddressDeps) {
         own,
         signature: input.signature,
       }
-      return system.handle(input.user).run(createAddress, created, signal)
+      const { id: made, noted } = await system.handle(input.user).run(createAddress, created, signal)
+      await note({ input, caller, request }, noted)
+      return { id: made }
     },
   })
 
@@ -172,7 +184,7 @@ export function addressEndpoints({ system }: AddressDeps) {
       'NotPermitted',
       'DomainLimit',
     ],
-    async run({ input, signal, caller, onlyDomains }) {
+    async run({ input, signal, caller, request, onlyDomains }) {
       if (input.main === false) throw invalid('main', 'must be true: make another address the main one instead')
       const renamed = input.address === undefined ? undefined : newAddress(input.address, input.address.includes('*'))
       if (renamed !== undefined) requireWithin(onlyDomains, renamed.domain)
@@ -184,7 +196,8 @@ export function addressEndpoints({ system }: AddressDeps) {
         main: input.main === true,
         own: caller.user !== null && onlyDomains === null,
       }
-      await system.handle(input.user).run(updateAddress, changed, signal)
+      const { noted } = await system.handle(input.user).run(updateAddress, changed, signal)
+      await note({ input, caller, request }, noted)
       return {}
     },
   })
@@ -198,8 +211,9 @@ export function addressEndpoints({ system }: AddressDeps) {
     domains: true,
     params: { user: userId, address: addressId },
     faults: ['UserNotFound', 'AddressNotFound', 'NotPermitted'],
-    async run({ input, signal }) {
-      await system.handle(input.user).run(deleteAddress, { id: input.address }, signal)
+    async run({ input, signal, caller, request }) {
+      const { noted } = await system.handle(input.user).run(deleteAddress, { id: input.address }, signal)
+      await note({ input, caller, request }, noted)
       return {}
     },
   })

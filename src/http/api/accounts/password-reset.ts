@@ -34,7 +34,7 @@ export function passwordResetEndpoints({ system, authLog, passwords }: PasswordR
     body: { validAfter: optional(orFalse(date({ description: 'Not good before this moment' }))) },
     reply: { password: Type.String(), validAfter: moment, expires: moment },
     faults: ['UserNotFound'],
-    async run({ input, signal, caller }) {
+    async run({ input, signal, caller, request }) {
       if (caller.user !== null) throw new Fault('MissingPrivileges')
       const user = await liveUser(system, input.user)
       const at = now()
@@ -45,7 +45,7 @@ export function passwordResetEndpoints({ system, authLog, passwords }: PasswordR
       const hash = await passwords.hash(password, signal)
       const temporary = { hash, validAfter, expires: Math.max(at, validAfter) + temporaryMs }
       await system.handle(user.id).run(setTemporary, temporary, signal)
-      await authLog.add(user.num, { action: 'reset', result: 'success', ...originOf(input) })
+      await authLog.add(user.num, { action: 'reset', result: 'success', ...originOf({ input, caller, request }) })
       const [begin, end] = [validAfter, temporary.expires].map(time => new Date(time).toISOString())
       return { password, validAfter: begin ?? '', expires: end ?? '' }
     },

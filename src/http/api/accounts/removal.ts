@@ -12,7 +12,7 @@ import { Fault } from '#lib/fault.ts'
 import { findUser, readUsage } from '#store/accounts/users.ts'
 import { endpoint } from '../../endpoint.ts'
 import { date, id, moment, optional, orFalse, userId } from '../../schema.ts'
-import { originOf } from '../auth/factor-fields.ts'
+import { type Behind, originOf } from '../auth/factor-fields.ts'
 import type { TaskStarter } from './users.ts'
 
 export interface RemovalDeps {
@@ -26,9 +26,9 @@ const taskId = id({ description: 'Id of the task that takes the data away' })
 export function removalEndpoints({ system, tasks, authLog }: RemovalDeps) {
   const { read } = system
 
-  async function note(action: string, input: { user: string; sess?: string; ip?: string }): Promise<void> {
-    const user = await findUser(read, input.user)
-    if (user !== undefined) await authLog.add(user.num, { action, result: 'success', ...originOf(input) })
+  async function note(action: string, call: Behind & { readonly input: { readonly user: string } }): Promise<void> {
+    const user = await findUser(read, call.input.user)
+    if (user !== undefined) await authLog.add(user.num, { action, result: 'success', ...originOf(call) })
   }
 
   const remove = endpoint({
@@ -50,11 +50,11 @@ export function removalEndpoints({ system, tasks, authLog }: RemovalDeps) {
       task: taskId,
     },
     faults: ['UserNotFound'],
-    async run({ input, signal }) {
+    async run({ input, caller, request, signal }) {
       const deleted = await system.handle(input.user).run(deleteUser, { after: input.deleteAfter || null }, signal)
       tasks.kick()
       // What goes at once takes its log along.
-      if (Date.parse(deleted.deleteAfter) > now()) await note('delete user', input)
+      if (Date.parse(deleted.deleteAfter) > now()) await note('delete user', { input, caller, request })
       return { code: 'TaskScheduled', ...deleted }
     },
   })
@@ -112,9 +112,9 @@ export function removalEndpoints({ system, tasks, authLog }: RemovalDeps) {
       'AddressExistsError',
       'DomainLimit',
     ],
-    async run({ input, signal }) {
+    async run({ input, caller, request, signal }) {
       const restored = await system.handle(input.user).run(restoreUser, undefined, signal)
-      await note('restore user', input)
+      await note('restore user', { input, caller, request })
       return { code: 'TaskCancelled', ...restored }
     },
   })

@@ -10,12 +10,12 @@ import type { ActorSystem } from '#actors/kernel/system.ts'
 import { createUser, logoutUser, type NewUser, updateUser } from '#actors/user/account.ts'
 import { clearFactors, factorsOf } from '#actors/user/credential.ts'
 import { applyKeys, applyOptions, userFields } from '#actors/user/fields.ts'
+import { notedChanges, nothing } from '#actors/user/noted.ts'
 import { recountQuota, recountTask } from '#actors/user/quota.ts'
 import { now } from '#lib/clock.ts'
 import { Fault, invalid } from '#lib/fault.ts'
 import { newId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
-import { maskUrl } from '#lib/secret/url-secret.ts'
 import { hasInvisible, normalizeAddress, normalizeUsername } from '#mail/address/address.ts'
 import { defaultMailboxes } from '#mail/path.ts'
 import { findUserByKey, isFiltered, pageUsers, readUsage } from '#store/accounts/users.ts'
@@ -158,7 +158,7 @@ export function userEndpoints(deps: UserDeps) {
     },
     reply: { id: userId },
     faults: ['UserExistsError', 'AddressExistsError', 'HashError', 'InsecurePasswordError', 'DomainLimit'],
-    async run({ input: given, signal, onlyDomains }) {
+    async run({ input: given, signal, onlyDomains, caller, request }) {
       const input = onlyDomains === null ? given : { ...given, emptyAddress: false, addTagsToAddress: false }
       const address = firstAddress(input, deps.defaultDomain)
       if (onlyDomains !== null) requireWithin(onlyDomains, address?.domain ?? '', domainOf(input.username))
@@ -198,11 +198,8 @@ export function userEndpoints(deps: UserDeps) {
       const created = system.handle(newId()).run(createUser, made, signal)
       const { id } = await created.catch(withUsername(input.username)).finally(greeting.discard)
       const { num } = await requireUser(read, id)
-      const done = { result: 'success', ...originOf(input) } as const
-      await deps.authLog.add(num, { action: 'account created', ...done })
-      for (const target of input.targets ?? []) {
-        await deps.authLog.add(num, { action: 'user forward added', target: maskUrl(target), ...done })
-      }
+      const noted = [{ action: 'account created' }, ...notedChanges(nothing, user)]
+      await deps.authLog.addAll(num, noted, originOf({ input, caller, request }))
       return { id }
     },
   })
@@ -271,14 +268,12 @@ export function userEndpoints(deps: UserDeps) {
       const changed = await handle.run(updateUser, { fields: userFields(fields), keys, password: hash }, signal)
       const ownToken = caller.user === input.user ? request.token : null
       if (changed.tokensEnded && ownToken !== null) await deps.renewToken(ownToken, changed.user.authVersion)
-      const origin = { result: 'success', ...originOf(input, input.protocol) } as const
-      if (hash !== undefined) await deps.authLog.add(before.num, { action: 'password change', ...origin })
-      for (const target of changed.targets) {
-        await deps.authLog.add(before.num, { action: 'user forward added', target: maskUrl(target), ...origin })
-      }
+      const origin = originOf({ input, caller, request }, input.protocol)
+      const noted = hash === undefined ? changed.noted : [{ action: 'password change' }, ...changed.noted]
+      await deps.authLog.addAll(before.num, noted, origin)
       if (input.disable2fa === true && factorsOf(changed.user).length > 0) {
         await handle.run(clearFactors, undefined, signal)
-        await deps.authLog.add(before.num, { action: 'disable 2fa', ...origin })
+        await deps.authLog.addAll(before.num, [{ action: 'disable 2fa' }], origin)
       }
       for (const [field, counter] of resets) if (field in input) deps.counters.reset(counter, input.user)
       return {}
@@ -295,11 +290,11 @@ export function userEndpoints(deps: UserDeps) {
     params: { user: userId },
     body: { reason: optional(text({ max: 128, description: 'Told to the sessions' })) },
     faults: ['UserNotFound'],
-    async run({ input, signal }) {
+    async run({ input, signal, caller, request }) {
       const reason = input.reason ?? 'Logged out by the API'
       const { num } = await requireUser(system.read, input.user)
       await system.handle(input.user).run(logoutUser, { reason }, signal)
-      await deps.authLog.add(num, { action: 'logout', result: 'success', ...originOf(input) })
+      await deps.authLog.add(num, { action: 'logout', result: 'success', ...originOf({ input, caller, request }) })
       return {}
     },
   })

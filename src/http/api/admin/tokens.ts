@@ -12,12 +12,13 @@ import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { findProvisioned, listTokens, type TokenRow } from '#store/accounts/tokens.ts'
+import { callerName } from '../../audit/actor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { type Caller, isRole, mayHandOut, roles } from '../../guard/access.ts'
 import { id, list as list_, moment, oneOf, optional, text, userId } from '../../schema.ts'
 import { domainName } from '../accounts/domains.ts'
 import { originOf } from '../auth/factor-fields.ts'
-import { beginActing, callerName } from '../auth/impersonation.ts'
+import { beginActing } from '../auth/impersonation.ts'
 
 export interface TokenDeps {
   readonly system: ActorSystem
@@ -78,12 +79,12 @@ export function tokenEndpoints(deps: TokenDeps): Endpoint[] {
       ),
     },
     reply: { id: tokenId, token: Type.String() },
-    async run({ input, caller, request }) {
+    async run({ input, caller }) {
       if (!mayHandOut(caller.role, input.role)) throw new Fault('MissingPrivileges')
       const bound = input.role === 'domain'
       if (bound !== (input.domains !== undefined)) throw invalid('domains', 'goes with the role "domain" and no other')
       const made = await access.provision(input.label ?? '', input.role, input.domains ?? null)
-      log.info({ id: made.id, role: input.role, by: await callerName(system, caller, request) }, 'a token was made')
+      log.info({ id: made.id, role: input.role, by: callerName(caller) }, 'a token was made')
       return made
     },
   })
@@ -96,11 +97,11 @@ export function tokenEndpoints(deps: TokenDeps): Endpoint[] {
     allow: 'tokens.delete',
     params: { token: tokenId },
     faults: ['TokenNotFound'],
-    async run({ input, caller, request }) {
+    async run({ input, caller }) {
       const row = await findProvisioned(read, input.token)
       if (row === undefined || !within(caller, row)) throw new Fault('TokenNotFound')
       await access.revoke(row.hash)
-      log.info({ id: row.id, role: row.role, by: await callerName(system, caller, request) }, 'a token was ended')
+      log.info({ id: row.id, role: row.role, by: callerName(caller) }, 'a token was ended')
     },
   })
 
@@ -118,7 +119,12 @@ export function tokenEndpoints(deps: TokenDeps): Endpoint[] {
     reply: { id: userId, username: Type.String(), token: Type.String(), expires: moment },
     faults: ['UserNotFound', 'UserDisabled'],
     async run({ input, caller, request }) {
-      return beginActing(deps, { user: input.user, reason: input.reason ?? '', ...originOf(input) }, caller, request)
+      return beginActing(
+        deps,
+        { user: input.user, reason: input.reason ?? '', ...originOf({ input, caller, request }) },
+        caller,
+        request,
+      )
     },
   })
 

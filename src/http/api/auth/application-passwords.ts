@@ -85,7 +85,7 @@ export function applicationPasswordEndpoints(deps: ApplicationPasswordDeps) {
       mobileconfig: Type.Optional(Type.String({ description: 'Signed profile in base64' })),
     },
     faults: ['UserNotFound', 'AddressNotFound', 'InvalidAuthScope', 'TooMany', ...freshFaults],
-    async run({ input, signal, caller }) {
+    async run({ input, signal, caller, request }) {
       const scopes = storedScopes(input.scopes)
       const user = await liveUser(system, input.user)
       await requireFresh(deps, { caller, input, signal })
@@ -111,7 +111,7 @@ export function applicationPasswordEndpoints(deps: ApplicationPasswordDeps) {
       await system.handle(user.id).run(addAsp, { row, chosen: input.password !== undefined }, signal)
       const event = { action: 'create asp', result: 'success', asp: row.id, aname: description } as const
       const temporary = row.ttl > 0 ? { temporary: true } : {}
-      await authLog.add(user.num, { ...event, ...temporary, ...originOf(input, input.protocol) })
+      await authLog.add(user.num, { ...event, ...temporary, ...originOf({ input, caller, request }, input.protocol) })
       if (profile === undefined) return { id: row.id, password }
       const mobileconfig = Buffer.from(profile).toString('base64')
       return { id: row.id, password, name: form.name, address, mobileconfig }
@@ -163,11 +163,11 @@ export function applicationPasswordEndpoints(deps: ApplicationPasswordDeps) {
     params: { user: userId, asp: aspId },
     query: { protocol },
     faults: ['UserNotFound', 'AspNotFound'],
-    async run({ input, signal }) {
+    async run({ input, signal, caller, request }) {
       const user = await liveUser(system, input.user)
       const { description } = await system.handle(user.id).run(removeAsp, { id: input.asp }, signal)
       const event = { action: 'delete asp', result: 'success', asp: input.asp, aname: description } as const
-      await authLog.add(user.num, { ...event, ...originOf(input, input.protocol) })
+      await authLog.add(user.num, { ...event, ...originOf({ input, caller, request }, input.protocol) })
     },
   })
 

@@ -3,7 +3,7 @@
 // Newest first, and only what is not over its time. It must not tell passwords, tokens or codes: the log has none.
 
 import { Type } from 'typebox'
-import type { AuthLog } from '#actors/auth/auth-log.ts'
+import type { Actor, AuthLog } from '#actors/auth/auth-log.ts'
 import { liveUser } from '#actors/auth/one-time-code.ts'
 import type { ActorSystem } from '#actors/kernel/system.ts'
 import { now } from '#lib/clock.ts'
@@ -12,6 +12,7 @@ import { countLog, findLog, type LogEntry, listLog } from '#store/accounts/crede
 import { counted } from '#store/engine/counted.ts'
 import { pagedCounted } from '../../cursor.ts'
 import { endpoint } from '../../endpoint.ts'
+import type { Caller } from '../../guard/access.ts'
 import { id, ipAddress, moment, optional, pageReply, paging, text, userId } from '../../schema.ts'
 
 export interface AuthLogDeps {
@@ -40,6 +41,16 @@ const shape = {
   appId: words,
   require2fa: words,
   source: words,
+  by: Type.Optional(
+    Type.Object(
+      { role: Type.String(), user: words, token: words, label: words, ip: words },
+      {
+        description:
+          'Who made the call that changed something: role, account, id and label of the token, and from where where it was not the user. ' +
+          'A user does not see that address',
+      },
+    ),
+  ),
   last: moment,
   events: Type.Integer({ description: 'Events in this entry' }),
   expires: moment,
@@ -61,7 +72,7 @@ export function authLogEndpoints({ system, authLog }: AuthLogDeps) {
     },
     reply: { action: words, ...pageReply, results: Type.Array(Type.Object(shape)) },
     faults: ['UserNotFound'],
-    async run({ input }) {
+    async run({ input, caller }) {
       const user = await liveUser(system, input.user)
       await authLog.flush()
       const page = { user: user.num, action: input.action ?? '', ip: input.filterip ?? '', at: now() }
@@ -76,7 +87,7 @@ export function authLogEndpoints({ system, authLog }: AuthLogDeps) {
         boundary: entry => [entry.id],
       })
       const { action } = input
-      return { ...(action === undefined ? {} : { action }), ...cursors, results: rows.map(shown) }
+      return { ...(action === undefined ? {} : { action }), ...cursors, results: rows.map(row => shown(row, caller)) }
     },
   })
 
@@ -89,25 +100,28 @@ export function authLogEndpoints({ system, authLog }: AuthLogDeps) {
     params: { user: userId, event: id({ description: 'Id of the entry' }) },
     reply: shape,
     faults: ['UserNotFound', 'EventNotFound'],
-    async run({ input }) {
+    async run({ input, caller }) {
       const user = await liveUser(system, input.user)
       await authLog.flush()
       const entry = await findLog(read, user.num, input.event, now())
       if (entry === undefined) throw new Fault('EventNotFound')
-      return shown(entry)
+      return shown(entry, caller)
     },
   })
 
   return [list, get]
 }
 
-function shown(entry: LogEntry) {
+/** From where an operator works is not for users. */
+function shown(entry: LogEntry, { user }: Caller) {
   const { id: event, action, key, ip, events, more } = entry
+  const { ip: _, ...by } = (more.by ?? { role: '' }) as Actor
   const at = (ms: number) => new Date(ms).toISOString()
   return {
     id: event,
     action,
     ...more,
+    ...(more.by !== undefined && user !== null && { by }),
     ...(ip === '' ? {} : { ip }),
     key,
     created: at(entry.created),

@@ -10,6 +10,8 @@ import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
+import { actorOf } from '../../audit/actor.ts'
+import type { Request } from '../../endpoint.ts'
 import type { Caller } from '../../guard/access.ts'
 import { optional, text } from '../../schema.ts'
 
@@ -56,7 +58,14 @@ export function ownToken(caller: Caller, token: string | null, user: string): st
   return caller.user === user && token !== null ? tokenDigest(token) : null
 }
 
-/** Who is behind a call, for the log. */
-export function originOf(input: { ip?: string; sess?: string }, protocol = 'API'): Origin {
-  return { ip: input.ip, sess: input.sess, protocol }
+/** A call, as far as it tells who is behind it. */
+export interface Behind {
+  readonly input: { readonly ip?: string; readonly sess?: string }
+  readonly caller: Caller
+  readonly request: Pick<Request, 'address'>
+}
+
+/** Who is behind a call, for the log: whom it is made for (`ip`, `sess`), and who makes it. */
+export function originOf({ input, caller, request }: Behind, protocol = 'API'): Origin {
+  return { ip: input.ip, sess: input.sess, protocol, by: actorOf(caller, request.address) }
 }

@@ -11,6 +11,7 @@ import type { Log } from '#lib/log.ts'
 import { tokenDigest } from '#lib/secret/token.ts'
 import { findToken } from '#store/accounts/tokens.ts'
 import { findStanding, findUser } from '#store/accounts/users.ts'
+import { actorOf, callerName } from '../../audit/actor.ts'
 import type { Request } from '../../endpoint.ts'
 import type { Caller } from '../../guard/access.ts'
 
@@ -35,10 +36,16 @@ export async function beginActing(deps: ImpersonationDeps, wanted: Wanted, calle
   const user = await liveUser(system, wanted.user)
   const standing = await findStanding(system.read, user.id)
   if (standing?.open !== true) throw new Fault('UserDisabled')
-  const by = await callerName(system, caller, request)
+  const by = callerName(caller)
   const { reason, ip, sess } = wanted
   const said = `${by} ${reason}`.trim()
-  const event = { action: 'impersonate', result: 'success', protocol: 'API', target: said } as const
+  const event = {
+    action: 'impersonate',
+    result: 'success',
+    protocol: 'API',
+    target: said,
+    by: actorOf(caller, request.address),
+  } as const
   await authLog.add(user.num, { ...event, ...(ip !== undefined && { ip }), ...(sess !== undefined && { sess }) })
   await authLog.flush()
   const told = { user: user.id, username: user.username, by, reason, ip: ip ?? request.address }
@@ -58,12 +65,4 @@ export async function endActing(deps: ImpersonationDeps, token: string, request:
   const ended = { action: 'impersonate end', result: 'success', protocol: 'API', target: row.label } as const
   await authLog.add(user.num, { ...ended, ip: request.address })
   log.info({ user: user.id, username: user.username, by: row.label }, 'an operator acts as a user no longer')
-}
-
-/** Who calls, for a log: an account, or the token by its id and label. */
-export async function callerName({ read }: ActorSystem, { user, role }: Caller, { token }: Request): Promise<string> {
-  if (user !== null) return `user ${user}`
-  const row = token === null ? undefined : await findToken(read, tokenDigest(token))
-  if (row === undefined) return role
-  return `${role} ${row.id}${row.label === '' ? '' : ` (${row.label})`}`
 }

@@ -60,7 +60,7 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
     faults: ['UserNotFound', 'TotpEnabled', 'TotpDisabled', 'InvalidToken', 'RateLimitedError'],
     async run({ input, signal, caller, request }) {
       const keep = ownToken(caller, request.token, input.user)
-      await codes.enable(input.user, input.token, keep, originOf(input), signal)
+      await codes.enable(input.user, input.token, keep, originOf({ input, caller, request }), signal)
     },
   })
 
@@ -73,11 +73,15 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
     params: { user: userId },
     body: existingPassword,
     faults: ['UserNotFound', 'TotpDisabled', ...freshFaults],
-    async run({ input, signal, caller }) {
+    async run({ input, signal, caller, request }) {
       const user = await liveUser(system, input.user)
       await requireFresh(deps, { caller, input, signal })
       await system.handle(user.id).run(disableTotp, undefined, signal)
-      await authLog.add(user.num, { action: 'disable 2fa totp', result: 'success', ...originOf(input) })
+      await authLog.add(user.num, {
+        action: 'disable 2fa totp',
+        result: 'success',
+        ...originOf({ input, caller, request }),
+      })
     },
   })
 
@@ -92,9 +96,9 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
     body: { token: code, totpNonce: optional(nonce) },
     reply: { token: Type.Optional(Type.String({ description: 'An access token, where the login asked for one' })) },
     faults: ['UserNotFound', 'RateLimitedError', 'InvalidTotpNonce', 'TotpDisabled', 'InvalidToken'],
-    async run({ input, signal, caller }) {
+    async run({ input, signal, caller, request }) {
       const given = { code: input.token, nonce: input.totpNonce, inside: caller.user !== null }
-      const token = await codes.check(input.user, given, originOf(input), signal)
+      const token = await codes.check(input.user, given, originOf({ input, caller, request }), signal)
       return token === undefined ? {} : { token }
     },
   })
@@ -113,7 +117,11 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
       await requireFresh(deps, { caller, input, signal })
       const keep = ownToken(caller, request.token, user.id)
       await system.handle(user.id).run(switchCustom, { on: true, keep }, signal)
-      await authLog.add(user.num, { action: 'enable 2fa custom', result: 'success', ...originOf(input) })
+      await authLog.add(user.num, {
+        action: 'enable 2fa custom',
+        result: 'success',
+        ...originOf({ input, caller, request }),
+      })
     },
   })
 
@@ -126,11 +134,15 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
     params: { user: userId },
     body: existingPassword,
     faults: ['UserNotFound', 'CustomDisabled', ...freshFaults],
-    async run({ input, signal, caller }) {
+    async run({ input, signal, caller, request }) {
       const user = await liveUser(system, input.user)
       await requireFresh(deps, { caller, input, signal })
       await system.handle(user.id).run(switchCustom, { on: false, keep: null }, signal)
-      await authLog.add(user.num, { action: 'disable 2fa custom', result: 'success', ...originOf(input) })
+      await authLog.add(user.num, {
+        action: 'disable 2fa custom',
+        result: 'success',
+        ...originOf({ input, caller, request }),
+      })
     },
   })
 
@@ -143,11 +155,11 @@ export function secondFactorEndpoints(deps: SecondFactorDeps) {
     params: { user: userId },
     body: existingPassword,
     faults: ['UserNotFound', ...freshFaults],
-    async run({ input, signal, caller }) {
+    async run({ input, signal, caller, request }) {
       const user = await liveUser(system, input.user)
       await requireFresh(deps, { caller, input, signal })
       await system.handle(user.id).run(clearFactors, undefined, signal)
-      await authLog.add(user.num, { action: 'disable 2fa', result: 'success', ...originOf(input) })
+      await authLog.add(user.num, { action: 'disable 2fa', result: 'success', ...originOf({ input, caller, request }) })
     },
   })
 

@@ -96,7 +96,7 @@ export function webAuthnEndpoints(deps: WebAuthnDeps) {
       const keep = ownToken(caller, request.token, input.user)
       const { challenge: asked, rawId: raw, clientDataJSON, attestationObject } = input
       const brought = { challenge: asked, rawId: raw, clientDataJSON, attestationObject, rpId: input.rpId }
-      const row = await securityKeys.register(input.user, brought, keep, originOf(input), signal)
+      const row = await securityKeys.register(input.user, brought, keep, originOf({ input, caller, request }), signal)
       const registered = shown(row)
       return { ...registered, response: { success: true, ...registered } }
     },
@@ -127,12 +127,12 @@ export function webAuthnEndpoints(deps: WebAuthnDeps) {
     body: existingPassword,
     reply: { deleted: Type.Boolean() },
     faults: ['UserNotFound', 'CredentialsNotFound', ...freshFaults],
-    async run({ input, signal, caller }) {
+    async run({ input, signal, caller, request }) {
       const user = await liveUser(system, input.user)
       await requireFresh(deps, { caller, input, signal })
       await system.handle(user.id).run(removeCredential, { id: input.credential }, signal)
       const event = { action: 'remove webauthn', result: 'success', credential: input.credential } as const
-      await authLog.add(user.num, { ...event, ...originOf(input) })
+      await authLog.add(user.num, { ...event, ...originOf({ input, caller, request }) })
       return { deleted: true }
     },
   })
@@ -179,11 +179,16 @@ export function webAuthnEndpoints(deps: WebAuthnDeps) {
       'CredentialsNotFound',
       'InvalidAssertion',
     ],
-    async run({ input, signal }) {
+    async run({ input, signal, caller, request }) {
       const { user, twoFactorNonce: nonce, token: wanted, clientDataJSON, authenticatorData, signature } = input
       const data = { clientDataJSON, authenticatorData, signature, rpId: input.rpId }
       const brought = { challenge: input.challenge, rawId: input.rawId, ...data, nonce, token: wanted === true }
-      const { credential, token } = await securityKeys.login(user, brought, originOf(input), signal)
+      const { credential, token } = await securityKeys.login(
+        user,
+        brought,
+        originOf({ input, caller, request }),
+        signal,
+      )
       return { response: { authenticated: true, credential }, ...(token === undefined ? {} : { token }) }
     },
   })

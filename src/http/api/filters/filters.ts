@@ -14,7 +14,7 @@ import { countFilterPage, findFilter, listFilters, pageFilters } from '#store/ru
 import { pagedCounted } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { bool, metaData, moment, object, optional, pageReply, paging, text, userId } from '../../schema.ts'
-import { originOf } from '../auth/factor-fields.ts'
+import { type Behind, originOf } from '../auth/factor-fields.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import { decisionEndpoints } from './filter-decisions.ts'
 import type { FilterDeps } from './filter-deps.ts'
@@ -153,11 +153,11 @@ function listingEndpoints({ system, settings }: FilterDeps): Endpoint[] {
 function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
   /** Where mail goes on to is in the log of the account (api-semantics 2.8). */
   async function note(
-    input: { user: string; sess?: string; ip?: string },
+    call: Behind & { readonly input: { readonly user: string } },
     { id: filter, targets, isNew }: { id: string; targets: readonly string[]; isNew: boolean },
   ): Promise<void> {
-    const { num } = await requireUser(system.read, input.user)
-    const event = { result: 'success', filter, ...originOf(input) } as const
+    const { num } = await requireUser(system.read, call.input.user)
+    const event = { result: 'success', filter, ...originOf(call) } as const
     if (isNew) await authLog.add(num, { action: 'filter added', ...event })
     for (const target of targets) {
       await authLog.add(num, { action: 'filter forward added', target: maskUrl(target), ...event })
@@ -184,7 +184,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
     },
     reply: { id: filterId },
     faults: ['UserNotFound', 'NoSuchMailbox', 'TooMany'],
-    async run({ input, signal }) {
+    async run({ input, caller, request, signal }) {
       const filter: NewFilter = {
         name: input.name ?? null,
         disabled: input.disabled,
@@ -193,7 +193,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
         metaData: input.metaData,
       }
       const { id, targets } = await system.handle(input.user).run(createFilter, filter, signal)
-      await note(input, { id, targets, isNew: true })
+      await note({ input, caller, request }, { id, targets, isNew: true })
       return { id }
     },
   })
@@ -213,7 +213,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
       metaData: optional(metaData()),
     },
     faults: ['UserNotFound', 'NoSuchMailbox', 'FilterNotFound'],
-    async run({ input, signal }) {
+    async run({ input, caller, request, signal }) {
       const { filter, name: to, query, action, disabled, metaData: meta } = input
       if ([to, query, action, disabled, meta].every(value => value === undefined)) return {}
       const change = {
@@ -225,7 +225,7 @@ function changeEndpoints({ system, authLog }: FilterDeps): Endpoint[] {
         ...(action !== undefined && { action: await readAction(system.secrets, action) }),
       }
       const { targets } = await system.handle(input.user).run(updateFilter, change, signal)
-      await note(input, { id: filter, targets, isNew: false })
+      await note({ input, caller, request }, { id: filter, targets, isNew: false })
       return {}
     },
   })

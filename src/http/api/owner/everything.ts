@@ -15,11 +15,13 @@ import { decodeCursor } from '../../cursor.ts'
 import { type Context, type Endpoint, endpoint, type Request } from '../../endpoint.ts'
 import { decide, filterOutput } from '../../guard/access.ts'
 import { userId } from '../../schema.ts'
+import type { AuthLogDeps } from '../auth/authlog.ts'
+import { originOf } from '../auth/factor-fields.ts'
 import { requireUser } from '../messages/mailboxes.ts'
 import type { MessageDeps } from '../messages/message-deps.ts'
 import { readme } from './everything-readme.ts'
 
-type Sources = Pick<MessageDeps, 'system' | 'bodies'>
+type Sources = Pick<MessageDeps, 'system' | 'bodies'> & AuthLogDeps
 type Row = Readonly<Record<string, unknown>>
 type Call = Context<Record<string, unknown>>
 
@@ -35,7 +37,7 @@ const answers = [
 ] as const
 
 /** @param others what else can be called; its answers are the parts */
-export function everythingEndpoints({ system, bodies }: Sources, others: readonly Endpoint[]): Endpoint[] {
+export function everythingEndpoints({ system, bodies, authLog }: Sources, others: readonly Endpoint[]): Endpoint[] {
   const { read } = system
   const everything = endpoint({
     method: 'GET',
@@ -53,6 +55,8 @@ export function everythingEndpoints({ system, bodies }: Sources, others: readonl
     faults: ['UserNotFound'],
     async run(context) {
       const user = await requireUser(read, context.input.user)
+      const { caller, input, request } = context
+      await authLog.addAll(user.num, [{ action: 'export' }], originOf({ input, caller, request }))
       const parts = new Parts(context as unknown as Call, others)
       const name = user.username.replace(/[^\w.@-]/g, '_')
       const headers = {

@@ -99,13 +99,17 @@ export function sessionEndpoints({ system, authLog, revoke, connections }: Sessi
     allow: 'users.update',
     params: { user: userId, session: sessionId },
     faults: ['UserNotFound', 'SessionNotFound'],
-    async run({ input }) {
+    async run({ input, caller, request }) {
       const user = await requireUser(read, input.user)
       const page = { user: user.id, authVersion: user.authVersion, at: now(), id: input.session }
       const [row] = await tokensOf(read, page, null, 'forward', 1)
       if (row === undefined) throw new Fault('SessionNotFound')
       await revoke(row.hash)
-      await authLog.add(user.num, { action: 'session ended', result: 'success', ...originOf(input) })
+      await authLog.add(user.num, {
+        action: 'session ended',
+        result: 'success',
+        ...originOf({ input, caller, request }),
+      })
       return {}
     },
   })
@@ -121,10 +125,11 @@ export function sessionEndpoints({ system, authLog, revoke, connections }: Sessi
     params: { user: userId },
     reply: { ended: Type.Integer({ description: 'Access tokens that were ended' }) },
     faults: ['UserNotFound'],
-    async run({ input, request, signal }) {
+    async run({ input, request, signal, caller }) {
       const user = await requireUser(read, input.user)
       const own = request.token === null ? null : tokenDigest(request.token)
       const page = { user: user.id, authVersion: user.authVersion, at: now() }
+      const isOwner = caller.user === user.id && caller.role !== 'impersonated'
       let ended = 0
       for (;;) {
         const rows = await tokensOf(read, { ...page, but: own }, null, 'forward', endedAtOnce)
@@ -132,8 +137,14 @@ export function sessionEndpoints({ system, authLog, revoke, connections }: Sessi
         ended += rows.length
         if (rows.length < endedAtOnce) break
       }
-      await system.handle(user.id).run(logoutUser, { reason: 'Ended by the owner of the account' }, signal)
-      await authLog.add(user.num, { action: 'sessions ended', result: 'success', ...originOf(input) })
+      await system
+        .handle(user.id)
+        .run(logoutUser, { reason: `Ended by ${isOwner ? 'the owner of the account' : 'an operator'}` }, signal)
+      await authLog.add(user.num, {
+        action: 'sessions ended',
+        result: 'success',
+        ...originOf({ input, caller, request }),
+      })
       return { ended }
     },
   })

@@ -306,6 +306,62 @@ test('new forwarding targets are in the log, those there already are not told ag
   ])
 })
 
+test('what lets an account in, where its mail goes and who changed that are in the log, without a secret', async () => {
+  const { body: made } = await call('POST', '/tokens', { role: 'webmail', label: 'desk' })
+  const id = await user('changed')
+  for (const body of [
+    {
+      mtaRelay: 'smtps://u:hush@relay.example.net',
+      suspended: true,
+      ip: '192.0.2.7',
+      disabledScopes: ['smtp', 'pop3'],
+    },
+    // As it was shown: nothing changes.
+    { mtaRelay: 'smtps://u:***@relay.example.net', suspended: true },
+    { mtaRelay: false, suspended: false, disabled: true, fromWhitelist: ['*@example.org'] },
+    { disabled: false, targets: ['one@example.net'], pubKey: '' },
+    { targets: [], name: 'of no interest' },
+  ]) {
+    expect((await call('PUT', `/users/${id}`, body, made.token)).body).toEqual({ success: true })
+  }
+  const { body: address } = await call('POST', `/users/${id}/addresses`, { address: 'also@example.com', main: true })
+  await call('PUT', `/users/${id}/addresses/${address.id}`, { address: 'renamed@example.com' })
+  const first = (await call('GET', `/users/${id}/addresses`)).body.results.find((one: { main: boolean }) => !one.main)
+  await call('DELETE', `/users/${id}/addresses/${first.id}`)
+  const { results } = (await call('GET', `/users/${id}/authlog?limit=50`)).body
+  const told = results.map((one: { action: string; target?: string }) => `${one.action} ${one.target ?? ''}`.trim())
+  expect(told.reverse()).toEqual([
+    'account created',
+    'account suspended',
+    'scopes disabled pop3, smtp',
+    'mta relay changed smtps://u:***@relay.example.net',
+    'account disabled',
+    'account resumed',
+    'mta relay removed smtps://u:***@relay.example.net',
+    'from whitelist changed',
+    'account enabled',
+    'user forward added one@example.net',
+    'user forward removed one@example.net',
+    'address added also@example.com',
+    'main address changed also@example.com',
+    'address removed also@example.com',
+    'address added renamed@example.com',
+    'address removed changed@example.com',
+  ])
+  const by = { role: 'webmail', token: made.id, label: 'desk', ip: '127.0.0.1' }
+  expect(results.find((one: { action: string }) => one.action === 'account suspended')).toMatchObject({
+    by,
+    ip: '192.0.2.7',
+  })
+  const { body: login } = await call('POST', '/authenticate', {
+    username: 'changed',
+    password: 'secret of changed',
+    token: true,
+  })
+  const shown = await call('GET', `/users/${id}/authlog?action=mta%20relay%20removed`, undefined, login.token)
+  expect(shown.body.results[0].by).toEqual({ role: 'webmail', token: made.id, label: 'desk' })
+})
+
 describe('sessions and storage', () => {
   test('logout is told to whoever listens', async () => {
     const id = await user('listener')

@@ -44,6 +44,43 @@ test('the last lines are found by level, event, user and text, page by page', as
   for (const secret of ['oh-so-secret', 'wrong 1', service.teal.rootToken]) expect(all).not.toContain(secret)
 })
 
+test('calls that changed something, and exports, are lines that say who, what and about whom, and no value', async () => {
+  const { body: made } = await call('POST', '/tokens', { role: 'manager', label: 'desk' })
+  const id = await service.user('told')
+  const form = { domain: 'told.example', selector: 's1' }
+  const { body: key } = await call('POST', '/dkim', form, made.token)
+  await call('PUT', `/users/${id}`, { mtaRelay: 'smtp://u:unseen-word@relay.example.net', ip: '192.0.2.8' }, made.token)
+  await call('DELETE', `/dkim/${key.id}`, undefined, made.token)
+  expect((await call('DELETE', `/dkim/${key.id}`, undefined, made.token)).status).toBe(404)
+  const { token, id: exporter } = await service.teal.core.access.provision('', 'export', null)
+  const headers = { 'x-access-token': token, 'content-type': 'application/json' }
+  await (await raw('POST', '/data/export', { headers, body: JSON.stringify({ users: [id] }) })).arrayBuffer()
+  for (const kind of ['mbox', 'zip']) await (await raw('GET', `/users/${id}/export.${kind}`)).arrayBuffer()
+  await call('GET', `/users/${id}`)
+  const { results } = (await call('GET', '/log?event=audit&limit=8')).body
+  const by = `manager ${made.id} (desk)`
+  const root = expect.stringMatching(/^root [0-9a-f]{24} \(/)
+  expect(results.map((line: { fields: object }) => line.fields).reverse()).toEqual([
+    expect.objectContaining({ by: root, action: 'POST /tokens', role: 'manager', id: made.id, ip: '127.0.0.1' }),
+    expect.objectContaining({
+      by: root,
+      action: 'POST /users',
+      username: 'told',
+      id,
+      fields: ['username', 'password', 'address'],
+    }),
+    { ip: '127.0.0.1', by, action: 'POST /dkim', ...form, id: key.id, fields: ['domain', 'selector'] },
+    { ip: '127.0.0.1', by, for: '192.0.2.8', action: 'PUT /users/:user', user: id, fields: ['mtaRelay'] },
+    { ip: '127.0.0.1', by, action: 'DELETE /dkim/:dkim', dkim: key.id },
+    { ip: '127.0.0.1', by: `export ${exporter}`, action: 'POST /data/export', fields: ['users'] },
+    { ip: '127.0.0.1', by: root, action: 'GET /users/:user/export.mbox', user: id },
+    { ip: '127.0.0.1', by: root, action: 'GET /users/:user/export.zip', user: id },
+  ])
+  expect((await call('GET', '/log?text=unseen-word')).body.results).toHaveLength(0)
+  const exported = (await call('GET', `/users/${id}/authlog?action=export`)).body.results
+  expect(exported).toMatchObject([{ by: { role: 'root', ip: '127.0.0.1' } }])
+})
+
 test('new lines come as they are written', async () => {
   const abort = new AbortController()
   const answer = await raw('GET', '/log/live?text=come+along', { signal: abort.signal })

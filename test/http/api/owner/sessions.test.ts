@@ -37,7 +37,9 @@ test('one is ended at once, and the log says so', async () => {
   expect((await user.call('GET', '/mailboxes', undefined, own)).status).toBe(200)
   expect((await user.call('DELETE', `/sessions/${id}`, undefined, own)).body.code).toBe('SessionNotFound')
   const log = (await user.call('GET', '/authlog?action=session%20ended')).body
-  expect(log.results).toMatchObject([{ action: 'session ended', result: 'success' }])
+  expect(log.results).toMatchObject([
+    { action: 'session ended', result: 'success', by: { role: 'user', user: user.id } },
+  ])
 })
 
 test('all others are ended, mail programs too, and the own one stays', async () => {
@@ -47,9 +49,12 @@ test('all others are ended, mail programs too, and the own one stays', async () 
   const imap = await Client.login(service.at('imap'), 'alone')
   expect((await user.call('GET', '/sessions', undefined, own)).body).toMatchObject({ total: 3, connections: 1 })
   expect((await user.call('DELETE', '/sessions', undefined, own)).body).toEqual({ success: true, ended: 2 })
-  expect(await imap.line()).toMatch(/^\* BYE /)
+  expect(await imap.line()).toBe('* BYE Ended by the owner of the account')
   for (const other of others) expect((await user.call('GET', '/mailboxes', undefined, other)).status).toBe(403)
   expect((await user.call('GET', '/sessions', undefined, own)).body).toMatchObject({ total: 1, connections: 0 })
+  const again = await Client.login(service.at('imap'), 'alone')
+  expect((await user.call('DELETE', '/sessions')).body).toEqual({ success: true, ended: 1 })
+  expect(await again.line()).toBe('* BYE Ended by an operator')
 })
 
 test('of before a change of the password are none', async () => {

@@ -4,7 +4,7 @@
 // never falls.
 
 import { toldMark } from '#store/mailboxes/mailboxes.ts'
-import type { UserCommand } from './user.ts'
+import type { UserCommand } from '../user/user.ts'
 
 export interface Told {
   /** Number of the folder. */
