@@ -9,12 +9,15 @@ import type { Agent, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { json } from 'node:stream/consumers'
 import type { Config } from '#config'
+import { elapsed, every, sleep } from '#lib/clock.ts'
 import { Fault, type FaultCode, faultForms } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { plainHttp } from '#lib/process/lazy.ts'
 import { isPipe, type SocketPath, socketPath } from '#lib/process/socket-path.ts'
 import { controlFile } from '#store/folder/place.ts'
 import { requireData } from './place.ts'
+
+const { transfer } = limits
 
 export interface Reach {
   /** Calls the API; JSON in, JSON out. @throws Fault as the API refuses */
@@ -31,27 +34,50 @@ export interface Reach {
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 /**
+ * A service that begins or ends has its directory, and no socket yet or any more: it is waited for, as after `systemctl restart`.
+ *
  * @param create makes the data directory where there is none; otherwise that is refused
- * @throws Fault DataDirectoryInUse where somebody holds the directory and cannot be reached
+ * @throws Fault DataDirectoryInUse where somebody holds the directory and cannot be reached, or does not answer
  */
 export async function reach(config: Config, create = false): Promise<Reach> {
   const { dataDir } = config
   if (!create) requireData(config)
   const file = controlFile(dataDir)
-  const holder = await found(file)
-  if (holder !== undefined) return holder
+  const until = elapsed() + transfer.holderMs
+  for (;;) {
+    const holder = await found(file, dataDir, until)
+    if (holder !== undefined) return holder
+    try {
+      return await openHere(config, file)
+    } catch (error) {
+      if (!isHeld(error)) throw error
+      if (elapsed() > until) throw held(dataDir, error)
+    }
+    await sleep(transfer.holderAskedMs)
+  }
+}
+
+/** This process takes the directory and speaks to itself. */
+async function openHere(config: Config, file: string): Promise<Reach> {
   // Most of the program, and only who opens a directory needs it.
   const { openQuietly } = await import('#service')
   const { makeLog } = await import('#lib/log.ts')
-  try {
-    const opened = await openQuietly(config, makeLog(config.log.level === 'info' ? 'warn' : config.log.level, 2))
-    return new Client(file, opened)
-  } catch (error) {
-    // Somebody may have taken it in between.
-    const taken = error instanceof Fault && error.code === 'DataDirectoryInUse' ? await found(file) : undefined
-    if (taken !== undefined) return taken
-    throw error
-  }
+  return new Client(
+    file,
+    await openQuietly(config, makeLog(config.log.level === 'info' ? 'warn' : config.log.level, 2)),
+  )
+}
+
+/** Whether another process has the directory; who shares a database says in words of his own what is to be done, and is not waited for. */
+function isHeld(error: unknown): boolean {
+  return error instanceof Fault && error.message === new Fault('DataDirectoryInUse').message
+}
+
+function held(dataDir: string, cause?: unknown): Fault {
+  const text =
+    `Another process has ${dataDir} and does not answer: a service that has not begun yet (after an upgrade that may take ` +
+    'minutes), or stands still, or a command that needs it alone, as a restore. Look at what it does, and try again'
+  return new Fault('DataDirectoryInUse', { text, cause })
 }
 
 /** Id of the account that an id, username or address means. @throws Fault UserNotFound */
@@ -64,18 +90,25 @@ export async function accountId(to: Reach, identifier: string): Promise<string> 
   return found.id
 }
 
-/** To whom listens at a socket; undefined where nobody does. */
-async function found(file: string): Promise<Client | undefined> {
+/** To whom listens at a socket; undefined where nobody does. @throws Fault DataDirectoryInUse where he has not answered at `until` */
+async function found(file: string, dataDir: string, until: number): Promise<Client | undefined> {
   if (!isPipe(file) && !existsSync(file)) return
   const client = new Client(file, undefined)
+  const late = new AbortController()
+  const watch = every(transfer.holderAskedMs, () => {
+    if (elapsed() > until) late.abort()
+  })
   try {
-    const answer = await client.request('GET', '/control', {}, undefined)
+    const answer = await client.request('GET', '/control', {}, undefined, late.signal)
     answer.resume()
     if (statusOf(answer) < 500) return client
   } catch {
-    // Nobody.
+    // Nobody, or nobody who answers.
+  } finally {
+    watch.cancel()
   }
   await client.close()
+  if (late.signal.aborted) throw held(dataDir)
   return
 }
 
@@ -87,7 +120,7 @@ class Client implements Reach {
   constructor(file: string, opened: { close(): Promise<void> } | undefined) {
     this.#named = socketPath(file)
     // A connection for each call: none that is kept is ended by the other side meanwhile.
-    this.#agent = new (plainHttp().Agent)({ keepAlive: false, maxSockets: limits.transfer.connectionsMax })
+    this.#agent = new (plainHttp().Agent)({ keepAlive: false, maxSockets: transfer.connectionsMax })
     this.#opened = opened
   }
 
@@ -125,13 +158,14 @@ class Client implements Reach {
     path: string,
     headers: Readonly<Record<string, string>>,
     body: AsyncIterable<Uint8Array> | Uint8Array | undefined,
+    signal?: AbortSignal,
   ): Promise<IncomingMessage> {
     const whole = body === undefined || body instanceof Uint8Array
     const length = whole ? { 'content-length': String(body?.length ?? 0) } : {}
     return new Promise((resolve, reject) => {
       const request = plainHttp().request({
-        ...{ method, path, agent: this.#agent, socketPath: this.#named.path, timeout: limits.transfer.callMs },
-        headers: { ...headers, ...length },
+        ...{ method, path, agent: this.#agent, socketPath: this.#named.path },
+        ...{ headers: { ...headers, ...length }, timeout: transfer.callMs, signal },
       })
       request.on('response', resolve).on('error', reject)
       request.on('timeout', () => request.destroy(new Fault('TimedOut')))

@@ -1406,6 +1406,9 @@ export const limits = {
     connectionsMax: 64,
     /** Time one call may take. */
     callMs: 10 * minute,
+    /** How long a command waits for a service that has the data and does not answer yet, and how often it asks meanwhile. */
+    holderMs: 30 * second,
+    holderAskedMs: 250,
     /** The line before each message. */
     headBytesMax: 64 * kib,
     /** First and last wait before a call that met a busy service is made again. */

@@ -5,16 +5,19 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, existsSync, readdirSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { sleep } from '#lib/clock.ts'
+import { advanceClock, sleep } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
 import { startTeal } from '#service'
-import { openForWriting } from '#store/engine/sqlite/handle.ts'
-import { databaseFile } from '#store/folder/place.ts'
+import { lock, openForWriting } from '#store/engine/sqlite/handle.ts'
+import { controlFile, databaseFile, lockFile } from '#store/folder/place.ts'
 import { childEnvironment, runTeal } from '../child.ts'
 import { deliver, openLmtp } from '../dialogue.ts'
 import { accessTo } from '../running.ts'
 import { useWholeFolder } from '../whole-folder.ts'
+import { commandsOf } from './inside.ts'
 
 const files = 16
 const mime = 'MIME-Version: 1.0\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64'
@@ -114,4 +117,33 @@ test.each([
   await teal.close()
   await good(['restore', `${dir}.b`], `${dir}.r`)
   await good(['verify'], `${dir}.r`)
+})
+
+test('a command waits for who has the data and is about to serve it, and says so where he does not answer', async () => {
+  const held = join(root, 'held')
+  const first = await startTeal({ dataDir: held, threads: 0 })
+  await first.close()
+  const inside = commandsOf(() => held)
+  const release = lock(lockFile(held))
+  const late = inside.teal('user', 'list')
+  await sleep(2 * limits.transfer.holderAskedMs)
+  release()
+  expect(await late).toEqual({ code: 0, out: '', err: '' })
+  // One that stands still: its socket takes connections, and nobody reads from them.
+  const still = createServer().listen(controlFile(held))
+  await once(still, 'listening')
+  const refused = inside.teal('user', 'list')
+  await once(still, 'connection')
+  advanceClock(2 * limits.transfer.holderMs)
+  expect(await refused).toMatchObject({ code: 1, err: expect.stringContaining('does not answer') })
+  still.close()
+  // Nobody is there, and somebody has it to himself.
+  const alone = lock(lockFile(held))
+  let over = false
+  const waits = inside.teal('user', 'list').finally(() => {
+    over = true
+  })
+  for (; !over; await sleep(10)) advanceClock(2 * limits.transfer.holderMs)
+  expect(await waits).toMatchObject({ code: 1, err: expect.stringContaining('try again') })
+  alone()
 })
