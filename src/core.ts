@@ -31,6 +31,7 @@ import { Journal } from '#lib/journal/journal.ts'
 import { isPassing } from '#lib/lasting.ts'
 import type { Log } from '#lib/log.ts'
 import { type Metrics, makeMetrics } from '#lib/metrics.ts'
+import { passingRounds } from '#lib/secret/form.ts'
 import { SecretBox } from '#lib/secret/secret-box.ts'
 import { UrlSecrets } from '#lib/secret/url-secret.ts'
 import type { Tracer } from '#lib/tracing/tracer.ts'
@@ -321,7 +322,7 @@ function openPools(config: Config, log: Log, metrics: Metrics): { pools: Pools; 
     dnsServers: screeningServers(config),
     dnsLists: { block: config.spam.blockLists, allow: config.spam.allowLists, uri: config.spam.uriLists },
     reads: { file: threadFile('query'), given: placeOf(config) },
-    spares: isPassing(config.dataDir),
+    ...(isPassing(config.dataDir) ? { spares: true, rounds: passingRounds } : {}),
   })
   const reads = makeReads(
     (name, input, options) => {

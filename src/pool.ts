@@ -43,6 +43,8 @@ export interface PoolsOptions {
   readonly dnsServers?: readonly string[]
   /** Lists in DNS that are asked about who brings mail. */
   readonly dnsLists?: ListZones
+  /** Rounds of hashes of passwords; the standard form's where absent. */
+  readonly rounds?: number
   /** Threads come from services of this process that ended, and are left to others (pool/spares.ts): where nothing is kept. */
   readonly spares?: boolean
 }
@@ -105,7 +107,7 @@ export function makePools(options: PoolsOptions): Pools {
       ? undefined
       : make<TaskTable>({ ...readForm(), ...options.reads, spares, threads: threads?.readThreads ?? 1 })
   return {
-    passwords: new Passwords(hashing(passwords), new Recall({ enabled: options.recall })),
+    passwords: new Passwords(hashing(passwords), new Recall({ enabled: options.recall }), options.rounds),
     keys,
     patterns: {
       run: (task, run) => patterns.run('match', task, run),

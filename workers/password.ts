@@ -8,6 +8,6 @@ import { hashPassword, type PasswordTasks, verifyPassword } from '../src/lib/sec
 standBack()
 
 serve({
-  hash: ({ password }: PasswordTasks['hash']['input']) => hashPassword(password),
-  verify: ({ password, stored }: PasswordTasks['verify']['input']) => verifyPassword(password, stored),
+  hash: ({ password, rounds }: PasswordTasks['hash']['input']) => hashPassword(password, rounds),
+  verify: ({ password, stored, rounds }: PasswordTasks['verify']['input']) => verifyPassword(password, stored, rounds),
 })

@@ -11,7 +11,6 @@ import type { Journal } from '#lib/journal/journal.ts'
 import type { Log } from '#lib/log.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { aspOpens, aspScopes, aspSelector, normalAsp } from '#lib/secret/asp.ts'
-import { needsRehash } from '#lib/secret/form.ts'
 import { splitAddress } from '#mail/address/address.ts'
 import type { Pwned } from '#net/outward/pwned.ts'
 import type { Pools } from '#pool'
@@ -173,7 +172,7 @@ export class Authentication {
       }
       const right = await this.#password(attempt, user, subject)
       if (right !== undefined && user !== undefined) {
-        if (right === 'master' && needsRehash(user.password)) await this.#rehash(user, attempt.password)
+        if (right === 'master' && this.#deps.passwords.isWeak(user.password)) await this.#rehash(user, attempt.password)
         const source = right === 'recalled' ? 'master' : right
         return await this.#admit(attempt, user, subject, source)
       }

@@ -4,6 +4,7 @@
 // that answer; a caller who leaves frees the thread's queue unless another waits for the same. No password is kept.
 
 import { limits } from '#lib/limits.ts'
+import { needsRehash, standard } from '#lib/secret/form.ts'
 import type { Password, PasswordTasks } from '#lib/secret/hash.ts'
 import type { Mark, Recall } from '#lib/secret/recall.ts'
 import type { RunOptions } from './turns.ts'
@@ -20,16 +21,24 @@ interface Hashing {
 export class Passwords {
   readonly #pool: Hashing
   readonly #recall: Recall
+  readonly #rounds: number
   readonly #flights = new Map<Mark, Flight>()
 
-  constructor(pool: Hashing, recall: Recall) {
+  /** @param rounds those of hashes that are made now */
+  constructor(pool: Hashing, recall: Recall, rounds: number = standard.rounds) {
     this.#pool = pool
     this.#recall = recall
+    this.#rounds = rounds
+  }
+
+  /** Whether a login that matched the stored form should store a new one instead. */
+  isWeak(stored: string): boolean {
+    return needsRehash(stored, this.#rounds)
   }
 
   /** The stored form of a new password. @throws Fault Overloaded, TimedOut */
   hash(password: Password, options?: RunOptions): Promise<string> {
-    return this.#pool.hash({ password }, options)
+    return this.#pool.hash({ password, rounds: this.#rounds }, options)
   }
 
   /** Whether this password for this stored hash was verified a moment ago. Costs microseconds. */
@@ -44,9 +53,10 @@ export class Passwords {
    * @throws Fault Overloaded, TimedOut, and HashError for a stored hash of no known form
    */
   async verify(password: Password, stored: string | null, options: RunOptions = {}): Promise<boolean> {
-    if (!isShort(password)) return this.#pool.verify({ password: '', stored: null }, options)
+    const rounds = this.#rounds
+    if (!isShort(password)) return this.#pool.verify({ password: '', stored: null, rounds }, options)
     if (stored === null || stored === '' || !this.#recall.enabled) {
-      return this.#pool.verify({ password, stored }, options)
+      return this.#pool.verify({ password, stored, rounds }, options)
     }
     const mark = this.#recall.markOf(password, stored)
     if (this.#recall.knows(mark)) return true
@@ -55,7 +65,8 @@ export class Passwords {
   }
 
   #start(mark: Mark, password: Password, stored: string, options: RunOptions): Flight {
-    const flight = new Flight(signal => this.#pool.verify({ password, stored }, { ...options, signal }))
+    const input = { password, stored, rounds: this.#rounds }
+    const flight = new Flight(signal => this.#pool.verify(input, { ...options, signal }))
     this.#flights.set(mark, flight)
     flight.result.then(
       same => {

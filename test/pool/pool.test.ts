@@ -4,6 +4,7 @@ import { Fault, type FaultCode } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { makeLog } from '#lib/log.ts'
 import { makeMetrics } from '#lib/metrics.ts'
+import { passingRounds } from '#lib/secret/form.ts'
 import { makePools, Pool, type Pools } from '#pool'
 
 interface Tasks {
@@ -275,6 +276,20 @@ describe('the pools of the service', () => {
     expect(pools.passwords.recalls('secret', stored)).toBe(true)
     expect(pools.passwords.recalls('secret', await pools.passwords.hash('secret'))).toBe(false)
     expect(await pools.passwords.verify('secret', stored)).toBe(true)
+  })
+
+  test('where nothing is kept a hash has fewer rounds, which are weak for a service that stays', async () => {
+    const brief = makePools({ log, metrics, recall: true, rounds: passingRounds })
+    const stored = await brief.passwords.hash('secret')
+    expect(stored).toMatch(/^\$pbkdf2-sha256\$i=1000\$/)
+    expect(brief.passwords.isWeak(stored)).toBe(false)
+    expect(pools.passwords.isWeak(stored)).toBe(true)
+    expect(pools.passwords.isWeak(await pools.passwords.hash('secret'))).toBe(false)
+    for (const { passwords } of [brief, pools]) {
+      expect(await passwords.verify('secret', stored)).toBe(true)
+      expect(await passwords.verify('wrong', stored)).toBe(false)
+    }
+    await brief.close()
   })
 
   test('nobody has a password: no, for null, empty and far too long ones', async () => {

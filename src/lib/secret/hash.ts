@@ -16,35 +16,39 @@ import { type HashForm, parseHash, printPbkdf2, standard } from './form.ts'
 /** A password as it was presented: text counts as UTF-8, bytes as they are. */
 export type Password = string | Uint8Array
 
-/** What the thread of passwords does, by name. */
+/** What the thread of passwords does, by name. `rounds` are those of hashes that are made now, where the service is no usual one. */
 export interface PasswordTasks {
-  hash: { input: { password: Password }; value: string }
-  verify: { input: { password: Password; stored: string | null }; value: boolean }
+  hash: { input: { password: Password; rounds?: number }; value: string }
+  verify: { input: { password: Password; stored: string | null; rounds?: number }; value: boolean }
 }
 
 /** The standard form of `password` with a new salt: PHC text, pbkdf2-sha256. */
-export function hashPassword(password: Password): string {
+export function hashPassword(password: Password, rounds: number = standard.rounds): string {
   const salt = randomBuffer(standard.saltBytes)
-  return printPbkdf2(salt, derive(bytesOf(password), salt))
+  return printPbkdf2(salt, derive(bytesOf(password), salt, rounds), rounds)
 }
 
 /**
  * Whether `password` is the one that `stored` was made from. Without a stored hash (null or empty) the answer is no,
- * after the same work.
+ * after the same work: `rounds` of the standard form.
  *
  * @throws Fault HashError for a stored hash of no known form, or of one that nothing on this platform can check
  */
-export async function verifyPassword(password: Password, stored: string | null): Promise<boolean> {
+export async function verifyPassword(
+  password: Password,
+  stored: string | null,
+  rounds: number = standard.rounds,
+): Promise<boolean> {
   const bytes = bytesOf(password)
   if (stored === null || stored === '') {
-    derive(bytes, Buffer.alloc(standard.saltBytes))
+    derive(bytes, Buffer.alloc(standard.saltBytes), rounds)
     return false
   }
   const form = parseHash(stored)
   if (form === undefined) throw new Fault('HashError')
   const start = monotonic()
   const same = await matches(form, bytes, password)
-  if (!same) levelCost(bytes, form, monotonic() - start)
+  if (!same) levelCost(bytes, form, monotonic() - start, rounds)
   return same
 }
 
@@ -68,23 +72,23 @@ async function matches(form: HashForm, bytes: Buffer, password: Password): Promi
   }
 }
 
-/** Milliseconds that the standard form takes in this thread, smoothed. */
+/** Milliseconds that the standard form takes in this thread, smoothed; a thread hashes for services of one kind. */
 let standardMs = 0
 
-function derive(bytes: Buffer, salt: Buffer): Buffer {
+function derive(bytes: Buffer, salt: Buffer, rounds: number): Buffer {
   const start = monotonic()
-  const hash = pbkdf2Sync(bytes, salt, standard.rounds, standard.hashBytes, standard.digest)
+  const hash = pbkdf2Sync(bytes, salt, rounds, standard.hashBytes, standard.digest)
   const spent = monotonic() - start
   standardMs = standardMs === 0 ? spent : standardMs * 0.9 + spent * 0.1
   return hash
 }
 
 /** After a failure: the rest of what the standard form would have cost. */
-function levelCost(bytes: Buffer, form: HashForm, spentMs: number): void {
-  const rounds = roundsOwed(form, spentMs, standardMs)
+function levelCost(bytes: Buffer, form: HashForm, spentMs: number, rounds: number): void {
+  const owed = roundsOwed(form, spentMs, standardMs, rounds)
   const salt = Buffer.alloc(standard.saltBytes)
-  if (rounds === standard.rounds) derive(bytes, salt)
-  else if (rounds > 0) pbkdf2Sync(bytes, salt, rounds, standard.hashBytes, standard.digest)
+  if (owed === rounds) derive(bytes, salt, rounds)
+  else if (owed > 0) pbkdf2Sync(bytes, salt, owed, standard.hashBytes, standard.digest)
 }
 
 /**
@@ -94,9 +98,15 @@ function levelCost(bytes: Buffer, form: HashForm, spentMs: number): void {
  *
  * @param spentMs what the check took
  * @param standardMs what the standard form takes in this thread; 0 where that is not known yet
+ * @param rounds those of the standard form
  */
-export function roundsOwed(form: HashForm, spentMs: number, standardMs: number): number {
-  const { rounds, hashBytes, digest } = standard
+export function roundsOwed(
+  form: HashForm,
+  spentMs: number,
+  standardMs: number,
+  rounds: number = standard.rounds,
+): number {
+  const { hashBytes, digest } = standard
   if (form.kind === 'pbkdf2' && form.digest === digest) {
     return Math.max(0, rounds - form.rounds * Math.ceil(form.hash.length / hashBytes))
   }

@@ -135,7 +135,8 @@ describe('stored passwords of other forms', () => {
       const { name, id } = await fresh({ password: stored, hashedPassword: true })
       expect((await login(name, wrongFor(password))).body.code).toBe('AuthFailed')
       expect((await login(name, password, { token: true })).body.token).toMatch(/^[0-9a-f]{40}$/)
-      expect(await storedPassword(id)).toMatch(/^\$pbkdf2-sha(256|512)\$i=\d{6,}\$/)
+      // As many rounds as a service takes that keeps nothing, or more.
+      expect(await storedPassword(id)).toMatch(/^\$pbkdf2-sha(256|512)\$i=\d{4,}[,$]/)
       expect((await login(name, password)).status).toBe(200)
       expect((await login(name, wrongFor(password))).body.code).toBe('AuthFailed')
     }
