@@ -151,6 +151,23 @@ describe('what is found', () => {
     expect((await newest(at('noting'))).verificationResults).toEqual({ tls: false, ...wanted })
   })
 
+  test('of a sender whose domain is not ASCII names it as DNS has it', async () => {
+    dns.texts.set('xn--bcher-kva.test', ['v=spf1 ip4:127.0.0.1 -all'])
+    const smtp = await Dialogue.open(at('noting').at('smtp'))
+    await smtp.reply()
+    for (const line of [
+      'EHLO there.test',
+      'MAIL FROM:<bob@b\u00fccher.test> SMTPUTF8',
+      'RCPT TO:<anna@example.com>',
+      'DATA',
+    ])
+      await smtp.ask(line)
+    expect(await smtp.ask(`${message('bob@b\u00fccher.test').toString()}.`)).toMatch(/^250/)
+    smtp.close()
+    expect((await newest(at('noting'))).verificationResults).toMatchObject({ spf: 'xn--bcher-kva.test' })
+    expect(await newestSource(at('noting'))).toMatch(/\tspf=pass [^?;]* smtp\.mailfrom=xn--bcher-kva\.test;/)
+  })
+
   test('a broken signature, a foreign one and one of a part prove nothing', async () => {
     const noting = at('noting')
     const changed = Buffer.from((await signed(message('bob@good.test'))).toString().replace('Hello', 'Hullo'))

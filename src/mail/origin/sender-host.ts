@@ -4,8 +4,10 @@
 // void look-up) has it pass, it passes: mail must not be refused for a detail of counting. What holds for a domain whoever of
 // it writes is remembered for the domain.
 
+import { isAscii } from 'node:buffer'
 import { limits } from '#lib/limits.ts'
 import { mailVerifiers, signatureChecks } from '#lib/process/lazy.ts'
+import { domainToAscii } from '../address/address.ts'
 import { Remembered } from './remembered.ts'
 
 export interface SenderHost {
@@ -39,7 +41,8 @@ export function knownHosts(): KnownHosts {
 }
 
 /** Undefined where the library gives up. */
-export async function checkHost(sending: Sending, resolver: never, known: KnownHosts): Promise<SenderHost | undefined> {
+export async function checkHost(given: Sending, resolver: never, known: KnownHosts): Promise<SenderHost | undefined> {
+  const sending = { ...given, sender: inDns(given.sender) }
   const { ip, helo, sender, hostname } = sending
   const domain = sender.slice(sender.lastIndexOf('@') + 1).toLowerCase()
   const key = JSON.stringify([ip, helo, hostname, domain])
@@ -62,6 +65,13 @@ export async function checkHost(sending: Sending, resolver: never, known: KnownH
   if (sender !== '' && lasting.has(found.status.result)) known.keep(key, 'personal')
   known.keep(sender === '' ? key : personal, found)
   return found
+}
+
+/** A sender with his domain as DNS has it, by which results name it, too (RFC 8616 4, 5). */
+function inDns(sender: string): string {
+  const domain = sender.slice(sender.lastIndexOf('@') + 1)
+  const ascii = isAscii(Buffer.from(domain)) ? '' : domainToAscii(domain)
+  return ascii === '' ? sender : sender.slice(0, -domain.length) + ascii
 }
 
 async function evaluated(
