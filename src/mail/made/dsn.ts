@@ -8,6 +8,7 @@ import { randomHex } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { domainToAscii, splitAddress } from '../address/address.ts'
 import { encodeWords } from '../header/words.ts'
+import { statusIn } from '../report/answer.ts'
 import { byNumbers } from './notice.ts'
 
 export interface ReportRecipient {
@@ -161,8 +162,8 @@ function enhanced(action: ReportRecipient['action'], status: number | null, resp
   const done = action === 'delivered' || action === 'relayed'
   const answered = status === null ? null : Math.floor(status / 100)
   const kind = done ? 2 : answered === 4 || answered === 5 ? answered : action === 'failed' ? 5 : 4
-  const said = /\b([245])\.(\d{1,3})\.(\d{1,3})\b/.exec(response)
-  if (said !== null && Number(said[1]) === kind) return said[0]
+  const said = statusIn(response, 100 * kind)
+  if (said !== '') return said
   return status === null && !done ? `${kind}.4.1` : `${kind}.0.0`
 }
 

@@ -21,7 +21,8 @@ beforeAll(async () => {
   sink = await startSink(sinkPort, { hideDSN: false })
   plain = await startSink()
   for (const one of [sink, plain]) {
-    one.recipient = address => (address.startsWith('nobody') ? { code: 550, text: '5.1.1 nobody' } : undefined)
+    const refusal = (address: string) => (address.startsWith('listed') ? '[192.5.1.1] is listed' : '5.1.1 nobody')
+    one.recipient = address => (/^(?:nobody|listed)/.test(address) ? { code: 550, text: refusal(address) } : undefined)
   }
   await service.call('POST', '/settings/const:sender:defer_times', { value: '1s, 1s' })
 })
@@ -257,9 +258,11 @@ describe('what the sender hears', () => {
   ])('a failure brings back what was asked for: %s', async (name, ret, whole) => {
     const user = await service.user(`fails-${name}`)
     const text = 'a line of the body\r\n'.repeat(5000)
-    await submit(`fails-${name}`, { from: `<fails-${name}@example.com> ${ret}`, to: ['<nobody@far.test>'], text })
+    const to = ['<nobody@far.test>', '<listed@far.test>']
+    await submit(`fails-${name}`, { from: `<fails-${name}@example.com> ${ret}`, to, text })
     const [report = ''] = await reports(user)
-    expect(report).toContain('Action: failed\r\nStatus: 5.1.1')
+    // A part of an address of a host is no code.
+    expect(report.match(/Action: failed\r\nStatus: \S+/g)?.map(one => one.slice(-5))).toEqual(['5.1.1', '5.0.0'])
     expect(report).toContain('\r\nDiagnostic-Code: smtp; 550 ')
     expect(report.includes(text)).toBe(whole)
     expect(report).toContain(whole ? 'Content-Type: message/rfc822\r\n' : 'Content-Type: text/rfc822-headers\r\n')
