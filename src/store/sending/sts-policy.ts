@@ -1,6 +1,6 @@
 // MTA-STS policies of other domains, so that they hold after a restart, too: the table, its reads and writes.
 //
-// A policy holds until its end, whatever becomes of its domain meanwhile (RFC 8461 3.1); what has ended is swept away, and there are limits.sts.rowsMax at most.
+// A policy holds until its end, whatever becomes of its domain meanwhile (RFC 8461 3.1); what ended long ago is swept away, and there are limits.sts.rowsMax at most.
 
 import { json, moment, oneOf, text } from '../engine/column.ts'
 import { defineProcedure } from '../engine/procedure.ts'

@@ -82,10 +82,12 @@ export class StsPolicies {
       return this.#remember(domain, limits.sts.failureMs)
     }
     const { mode, mx, maxAgeMs } = policy
+    // A clock that is ahead ends what holds: swept away is what ended so long ago that no certificate holds in that time.
+    const before = at - limits.sts.ageMaxMs
     await writer.submit({
       operations: [
         operation(stsPolicyPut, { domain, id, mode, mx, fetched: at, expires: at + maxAgeMs }),
-        operation(stsPolicySweep, { before: at, count: limits.sts.sweepRowsMax, rowsMax: limits.sts.rowsMax }),
+        operation(stsPolicySweep, { before, count: limits.sts.sweepRowsMax, rowsMax: limits.sts.rowsMax }),
       ],
       bytes: 1000,
     })
