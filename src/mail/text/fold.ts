@@ -2,15 +2,18 @@
 //
 // Promises: folding is the same wherever text is compared (in PostgreSQL, too: engine/postgres/words.ts), and takes for one what SORT
 // takes for one (collate.ts); whatever `grams` gives for a needle stands in `indexText` of every text that contains the needle. One
-// that was indexed by an earlier version is found where it is written as the needle, or all of it in another width, or with ligatures.
+// that was indexed by an earlier version is found where it is written as the needle, or all of it in another width, or with ligatures, or with ı.
 
 /**
- * Lower case, and characters that are one but for their form (NFKC, as RFC 5051 2 (c) decomposes them: width, ligatures, superscripts) or
- * for where they stand (CaseFolding.txt of Unicode, status C): Greek words end in another sigma than they go on with.
+ * Lower case, and characters that are one but for their form (NFKC, as RFC 5051 2 (c) decomposes them: width, ligatures, superscripts), for
+ * where they stand (CaseFolding.txt of Unicode, status C: Greek words end in another sigma than they go on with) or for what small letter
+ * one capital is of: I is of both i and the ı without a dot, as RFC 5051 has it, so that a Turkish word is found in capitals.
  */
 export function fold(text: string): string {
   if (/^[\x00-\x7f]*$/.test(text)) return text.toLowerCase()
-  return oneForm(text).toLowerCase().replaceAll('\u03c2', 'σ')
+  return oneForm(text)
+    .toLowerCase()
+    .replace(/[\u03c2\u0131]/g, character => (character === '\u0131' ? 'i' : 'σ'))
 }
 
 /** In one form, but for two ligatures of whole sentences, which would make a text many times as long. */
@@ -26,7 +29,7 @@ function oneForm(text: string): string {
 export const unlikeAscii = [
   ...[
     '\u0001-\u00a9',
-    '\u00c0-\u0131',
+    '\u00c0-\u012f',
     '\u0150-\u017e',
     '\u0200-\u02af',
     '\u02f0-\u1d2b',
@@ -104,9 +107,26 @@ function formsBefore(needle: string): Set<string> {
   const forms = new Set([wide(needle, /[!-~]/g), narrow(needle), ligated(needle)])
   // Beside such scripts signs are wide and digits are not, or the other way about.
   if (/[^\x00-\u02ff]/.test(needle)) forms.add(wide(needle, /[a-z0-9]/g)).add(wide(needle, /[!-/:-@[-`{-~]/g))
+  for (const form of dotless(needle)) forms.add(form)
   forms.delete(needle)
   return forms
 }
+
+/** With ı for every i, or up to one of them, or from one on: vowels of a Turkish word are alike, and of what is joined to it others. */
+function dotless(text: string): string[] {
+  const places = Array.from(text.matchAll(/i/g), ({ index }) => index)
+  if (places.length === 0) return []
+  const cuts = places.length > dotlessMax ? [] : places.slice(1)
+  const undotted = (piece: string) => piece.replaceAll('i', 'ı')
+  return cuts
+    .flatMap(at => {
+      const [start, end] = [text.slice(0, at), text.slice(at)]
+      return [undotted(start) + end, start + undotted(end)]
+    })
+    .concat(undotted(text))
+}
+
+const dotlessMax = 6
 
 function wide(text: string, which: RegExp): string {
   return text.replace(which, character => String.fromCharCode(character.charCodeAt(0) + 0xfee0))

@@ -15,7 +15,7 @@ export const postgresWords: Words = {
   // The function of the schema knows of case and composition; the rest is what fold.ts adds. Two ligatures stay what they are.
   folded: value => {
     const kept = `translate(${value}, '\ufdfa\ufdfb', '\u0001\u0002')`
-    return `translate(folded(normalize(${kept}, NFKC)), '\u0001\u0002\u03c2', '\ufdfa\ufdfb\u03c3')`
+    return `translate(folded(normalize(${kept}, NFKC)), '\u0001\u0002\u03c2\u0131', '\ufdfa\ufdfb\u03c3i')`
   },
   greatest: (...values) => ofAll('GREATEST', values),
   isSet: place => `${place} = 1`,

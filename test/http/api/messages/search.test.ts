@@ -24,7 +24,7 @@ beforeAll(async () => {
   await user.put('INBOX', mail('alpha two', 'lazy dog sleeps, ΟΔΟΣΑ', { ...at(2), flagged: true }))
   await user.put(
     'INBOX',
-    mail('beta', 'Grüße aus Köln, ПРИВЕТ мир, οδος, 5 µg of 1.000, Ｔｅａｌ ﬁnds ｶﾞｿﾘﾝ', {
+    mail('beta', 'Grüße aus Köln, ПРИВЕТ мир, οδος, 5 µg of 1.000, Ｔｅａｌ ﬁnds ｶﾞｿﾘﾝ, KIRMIZI ışık', {
       ...at(3),
       cc: [{ name: 'Carla', address: 'carla@example.org' }],
     }),
@@ -65,8 +65,10 @@ describe.each([
     ['οδοσα', ['alpha two']],
     ['"5 μg"', ['beta']],
     ['"5 µG"', ['beta']],
-    // So are letters in another width or joined.
-    ...['teal finds', 'TEAL', 'ＴＥＡＬ', 'ガソリン', 'ｶﾞｿ', 'ガソ'].map((text): [string, string[]] => [text, ['beta']]),
+    // So are letters in another width or joined, and I is of both i.
+    ...['teal finds', 'TEAL', 'ＴＥＡＬ', 'ガソリン', 'ｶﾞｿ', 'ガソ', 'kırmızı', 'IŞIK'].map(
+      (text): [string, string[]] => [text, ['beta']],
+    ),
     ['000', ['beta']],
     ['0000', []],
     ['東京', ['gamma']],
