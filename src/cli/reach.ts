@@ -135,14 +135,14 @@ class Client implements Reach {
   async send<Answer>(path: string, body: AsyncIterable<Uint8Array> | Uint8Array, role = 'root'): Promise<Answer> {
     const headers = { 'x-access-token': role, 'content-type': 'application/octet-stream' }
     const answer = await this.request('POST', path, headers, body)
-    await refuse(answer)
+    await refuse(answer, this.own)
     return (await json(answer)) as Answer
   }
 
   async take(method: Method, path: string, body?: object, role = 'root'): Promise<IncomingMessage> {
     const headers = { 'x-access-token': role, ...(body !== undefined && { 'content-type': 'application/json' }) }
     const answer = await this.request(method, path, headers, body === undefined ? undefined : encoded(body))
-    await refuse(answer)
+    await refuse(answer, this.own)
     return answer
   }
 
@@ -182,12 +182,15 @@ class Client implements Reach {
 const encoded = (body: object) => Buffer.from(JSON.stringify(body))
 const statusOf = ({ statusCode = 500 }: IncomingMessage) => statusCode
 
-/** A refusal of the API as the fault it was. */
-async function refuse(answer: IncomingMessage): Promise<void> {
+/** A refusal of the API as the fault it was; who runs the service is told where to find what strangers are not told. */
+async function refuse(answer: IncomingMessage, own: boolean): Promise<void> {
   if (statusOf(answer) < 400) return
-  const { error = '', code = '' } = (await json(answer)) as { error?: string; code?: string }
+  const { error = '', code = '', message = '' } = (await json(answer)) as Record<string, string | undefined>
   const known = Object.hasOwn(faultForms, code) ? (code as FaultCode) : 'InternalError'
-  throw new Fault(known, { text: error, status: statusOf(answer) })
+  // What this process writes to its log stands above.
+  const more =
+    known === 'StorageUnavailable' && !own ? '; the log says why (teal log), teal doctor whether its disk is full' : ''
+  throw new Fault(known, { text: `${error || message}${more}`, status: statusOf(answer) })
 }
 
 /** A file or, for `-`, standard input, as a stream. */

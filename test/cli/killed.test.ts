@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, readdirSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -119,16 +119,28 @@ test.each([
   await good(['verify'], `${dir}.r`)
 })
 
-test('a command waits for who has the data and is about to serve it, and says so where he does not answer', async () => {
+test('commands say what a service beside them meets, wait for one that starts, and do not wait for ever', async () => {
   const held = join(root, 'held')
-  const first = await startTeal({ dataDir: held, threads: 0 })
-  await first.close()
+  const teal = await startTeal({ dataDir: held, threads: 0 })
   const inside = commandsOf(() => held)
+  const id = await accessTo(() => teal).user('anna')
+  renameSync(join(held, 'blobs'), join(held, 'away'))
+  writeFileSync(join(held, 'blobs'), 'in its way')
+  const file = JSON.stringify({ content: randomBytes(900_000).toString('base64'), encoding: 'base64' })
+  const { code, err } = await inside.teal('call', 'POST', `/users/${id}/storage`, '--data', file)
+  expect([code, err]).toEqual([1, expect.stringMatching(/^teal: Storage is not available now; .*teal log/)])
+  await teal.core.writer.close()
+  expect((await inside.teal('status')).out).toContain('does not work: The data store cannot be written')
+  expect(process.exitCode).toBe(1)
+  process.exitCode = undefined
+  await teal.close()
+  rmSync(join(held, 'blobs'))
+  renameSync(join(held, 'away'), join(held, 'blobs'))
   const release = lock(lockFile(held))
   const late = inside.teal('user', 'list')
   await sleep(2 * limits.transfer.holderAskedMs)
   release()
-  expect(await late).toEqual({ code: 0, out: '', err: '' })
+  expect(await late).toMatchObject({ code: 0, out: expect.stringContaining('anna') })
   // One that stands still: its socket takes connections, and nobody reads from them.
   const still = createServer().listen(controlFile(held))
   await once(still, 'listening')

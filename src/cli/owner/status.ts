@@ -17,26 +17,43 @@ import { print } from '../print.ts'
 import { reach } from '../reach.ts'
 import { commandOf, group, task } from './task.ts'
 
+interface Health {
+  readonly success: boolean
+  readonly version: string
+  /** What fails. */
+  readonly message?: string
+}
+
 const status = task({
   name: 'status',
   example: 'teal status --json',
+  codes: '0 it runs and works, 1 it does not',
   async run(to, _words, options, say) {
     const run = readRun(configFrom(options).dataDir)
-    const health = await to.call<{ success: boolean; version: string }>('GET', '/health').catch((error: unknown) => {
+    const health = await to.call<Health>('GET', '/health').catch((error: unknown): Health => {
       if (!(error instanceof Fault)) throw error
       return { success: false, version: run?.version ?? '', message: error.message }
     })
+    const { message = '' } = health
     const { total: users } = await to.call<{ total: number }>('GET', '/users?limit=1')
     const { waiting } = await to.call<{ waiting: number }>('GET', '/outbound')
     const listeners = Object.entries(run?.listeners ?? {}).map(([name, { host, port }]) => `${name} ${host}:${port}`)
-    const shown = { running: run !== undefined, works: health.success, version: health.version, users, waiting }
+    const shown = {
+      running: run !== undefined,
+      works: health.success,
+      version: health.version,
+      users,
+      waiting,
+      ...(message !== '' && { message }),
+    }
     const lines = [
       run === undefined ? 'does not run' : `runs as process ${run.pid}, version ${run.version}`,
-      health.success ? 'works: data and cache can be read and written' : 'does not work: look into the log',
+      health.success ? 'works: data and cache can be read and written' : `does not work: ${message}; the log says why`,
       `${users} accounts, ${waiting} recipients wait to be sent to`,
       ...listeners.map(one => `listens: ${one}`),
     ]
     say({ ...shown, listeners: run?.listeners ?? {} }, lines.join('\n'))
+    if (run === undefined || !health.success) process.exitCode = 1
   },
 })
 

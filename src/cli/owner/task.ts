@@ -23,6 +23,8 @@ export interface Task<Options extends TaskOptions = TaskOptions> {
   readonly options?: readonly (readonly [string, string])[]
   /** A line as it is typed. */
   readonly example: string
+  /** What its exit codes mean, where they say more than those of all commands. */
+  readonly codes?: string
   run(to: Reach, words: readonly string[], options: Options, say: Say): Promise<void>
 }
 
@@ -42,11 +44,13 @@ export function group(name: string, tasks: readonly Task[]): Command {
 }
 
 /** A task as a command. */
-export function commandOf({ name, description = '', takes = [], options = [], example, run }: Task): Command {
+export function commandOf({ name, description = '', takes = [], options = [], example, codes, run }: Task): Command {
   const command = withConfig(new Command(name)).description(description)
   for (const [form, text] of takes) command.argument(form, text)
   for (const [form, text] of options) command.option(form, text)
-  command.option('--json', 'print JSON').addHelpText('after', `\nExample:\n  ${example}`)
+  command
+    .option('--json', 'print JSON')
+    .addHelpText('after', `\nExample:\n  ${example}${codes === undefined ? '' : `\n\nExit codes: ${codes}.`}`)
   return command.action(async (...given: unknown[]) => {
     const settings = command.opts<TaskOptions>()
     const words = given.slice(0, takes.length).flatMap(word => (word === undefined ? [] : (word as string | string[])))
