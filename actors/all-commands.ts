@@ -10,7 +10,7 @@ import * as adminDomains from './admin/domains.ts'
 import * as adminImport from './admin/import.ts'
 import * as adminSigningKeys from './admin/signing-keys.ts'
 import * as adminWebhook from './admin/webhook.ts'
-import * as authAuthentication from './auth/authentication.ts'
+import * as authToldLogin from './auth/told-login.ts'
 import * as composeTakenBack from './compose/taken-back.ts'
 import * as deliveryAddressBook from './delivery/address-book.ts'
 import * as deliveryDecision from './delivery/decision.ts'
@@ -53,7 +53,7 @@ const rooms: readonly object[] = [
   adminImport,
   adminSigningKeys,
   adminWebhook,
-  authAuthentication,
+  authToldLogin,
   composeTakenBack,
   deliveryAddressBook,
   deliveryDecision,

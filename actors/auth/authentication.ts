@@ -16,20 +16,20 @@ import type { Pwned } from '#net/outward/pwned.ts'
 import type { Pools } from '#pool'
 import { type Asp, selectAsps } from '#store/accounts/credentials.ts'
 import { nameOfNobody, resolveLogin } from '#store/accounts/login-name.ts'
+import type { StandIns } from '#store/accounts/stand-in.ts'
 import { findUser, type TemporaryPassword, type User } from '#store/accounts/users.ts'
 import type { ClosedDomains } from '#store/domains/closed.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import { Recent } from '#store/mailboxes/recent.ts'
-import type { Command } from '../kernel/actor.ts'
-import type { EventName, Events } from '../kernel/events.ts'
+import type { EventName } from '../kernel/events.ts'
 import type { ActorSystem } from '../kernel/system.ts'
 import { rehashPassword } from '../user/account.ts'
 import { type Factor, factorsOf } from '../user/credential.ts'
 import type { Attempts, Subject } from './attempts.ts'
 import type { AuthEvent, AuthLog } from './auth-log.ts'
 import { judgeBreach } from './breach.ts'
-import { noteFailed } from './failed-login.ts'
 import type { Grant } from './grant.ts'
+import { type Announcement, announce, noteFailed } from './told-login.ts'
 
 export const scopes = ['master', ...aspScopes] as const
 export type Scope = (typeof scopes)[number]
@@ -65,6 +65,8 @@ export interface AuthenticationDeps {
   readonly system: ActorSystem
   readonly cache: Cache
   readonly passwords: Pools['passwords']
+  /** For names nobody has. */
+  readonly standIns: StandIns
   readonly attempts: Attempts
   readonly authLog: AuthLog
   readonly pwned: Pwned
@@ -230,12 +232,14 @@ export class Authentication {
     }
     try {
       const options = { signal, turnKey: attempts.turnKey('asp', subject) }
-      // At least one is hashed, so that the time does not tell how many there are.
-      for (const hash of candidates.length === 0 ? [null] : candidates.map(asp => asp.hash)) {
-        if (!(await passwords.verify(text, hash, options))) continue
+      for (const found of candidates) {
+        if (!(await passwords.verify(text, found.hash, options))) continue
         attempt.succeeded()
-        return { found: candidates.find(asp => asp.hash === hash) }
+        return { found }
       }
+      // At least one is hashed, so that the time does not tell how many there are.
+      const { standIns } = this.#deps
+      if (candidates.length === 0) await passwords.verify(standIns.text(subject.account, text), null, options)
       attempt.failed()
       return {}
     } finally {
@@ -260,7 +264,7 @@ export class Authentication {
       const options = { signal, turnKey: attempts.turnKey('password', subject) }
       // Beside each other, so that the time does not tell that there is a temporary one.
       const [isMain, isTemporary] = await Promise.all([
-        this.#verify(password, main, options),
+        main === null ? this.#nobody(password, subject.account, options) : this.#verify(password, main, options),
         temporary !== null && this.#verify(password, temporary.hash, options),
       ])
       if (!isMain && !isTemporary) {
@@ -274,16 +278,20 @@ export class Authentication {
     }
   }
 
+  /** The same work where there is no main password: nobody's is right. */
+  async #nobody(password: string, account: string, options: VerifyOptions): Promise<false> {
+    const { passwords, standIns } = this.#deps
+    const text = standIns.text(account, password)
+    await passwords.verify(text, await standIns.hash(account), options).catch(onlyHashError)
+    return false
+  }
+
   /** A stored hash of a form nobody can verify is like a wrong password to a stranger; the log says more. */
-  async #verify(
-    password: string,
-    hash: string | null,
-    options: { signal?: AbortSignal | undefined; turnKey: readonly string[] },
-  ) {
+  async #verify(password: string, hash: string | null, options: VerifyOptions) {
     try {
       return await this.#deps.passwords.verify(password, hash, options)
     } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'HashError') throw error
+      onlyHashError(error)
       this.#deps.log.warn({ account: options.turnKey.at(-1) }, 'the stored hash of an account is of no known form')
       return false
     }
@@ -369,22 +377,14 @@ export class Authentication {
   }
 
   #count({ protocol, scope }: LoginAttempt, result: Result): void {
-    const service = services.has(protocol) ? protocol : 'other'
-    this.#deps.metrics.authAttempts.labels(service, scope, result).inc()
+    this.#deps.metrics.authAttempts.labels(services.has(protocol) ? protocol : 'other', scope, result).inc()
   }
 }
 
-type Announcement = { [Name in EventName]: { name: Name; body: Events[Name] } }[
-  | 'authentication.succeeded'
-  | 'authentication.failed']
+type VerifyOptions = { readonly signal?: AbortSignal | undefined; readonly turnKey: readonly string[] }
 
-/** Writes down that somebody logged in, or tried to. */
-export const announce: Command<unknown, Announcement, void> = {
-  name: 'authentication.announce',
-  background: true,
-  run(turn, { name, body }) {
-    turn.emit(name, body)
-  },
+function onlyHashError(error: unknown): void {
+  if (!(error instanceof Fault) || error.code !== 'HashError') throw error
 }
 
 /** The temporary password while it lasts. */

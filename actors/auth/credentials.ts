@@ -13,6 +13,7 @@ import type { Metrics } from '#lib/metrics.ts'
 import { SecretBox } from '#lib/secret/secret-box.ts'
 import { Pwned } from '#net/outward/pwned.ts'
 import type { Pools } from '#pool'
+import { StandIns } from '#store/accounts/stand-in.ts'
 import { ClosedDomains } from '#store/domains/closed.ts'
 import type { Cache } from '#store/folder/cache.ts'
 import { loadKey } from '#store/folder/keys.ts'
@@ -63,6 +64,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
   const pwned = new Pwned(auth.pwned)
   const key = loadKey(dataDir, 'totp', auth.totpSecret)
   const seal = new SecretBox(key)
+  const standInKey = createHmac('sha256', key).update('names that nobody has').digest()
   const questionKey = createHmac('sha256', key).update('questions for passkeys').digest()
   const attempts = new Attempts(cache, auth.trustedNetworks)
   const authLog = new AuthLog(system.read, writer, settings, log, journal)
@@ -84,6 +86,7 @@ export function openCredentials(parts: CredentialParts): Credentials {
     authLog,
     authentication: new Authentication({
       ...{ ...shared, passwords, pwned, metrics, log, journal, wanted },
+      standIns: new StandIns(system.read, standInKey, () => changes.of('user')),
       closed: new ClosedDomains(system.read, writer.changes),
       commits: () => writer.changes.of('address', 'domain', 'domainalias', 'user'),
     }),

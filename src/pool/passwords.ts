@@ -47,24 +47,22 @@ export class Passwords {
   }
 
   /**
-   * Whether the password is the stored one. Null or empty stored: no, at the same cost, for names nobody has. The same
-   * question asked again while it is being answered waits for that answer.
+   * Whether the password is the stored one. Null or empty stored: no, at the cost of the standard form. The same question asked
+   * again while it is being answered waits for that answer, also where nothing is stored.
    *
    * @throws Fault Overloaded, TimedOut, and HashError for a stored hash of no known form
    */
   async verify(password: Password, stored: string | null, options: RunOptions = {}): Promise<boolean> {
     const rounds = this.#rounds
     if (!isShort(password)) return this.#pool.verify({ password: '', stored: null, rounds }, options)
-    if (stored === null || stored === '' || !this.#recall.enabled) {
-      return this.#pool.verify({ password, stored, rounds }, options)
-    }
-    const mark = this.#recall.markOf(password, stored)
+    if (!this.#recall.enabled) return this.#pool.verify({ password, stored, rounds }, options)
+    const mark = this.#recall.markOf(password, stored ?? '')
     if (this.#recall.knows(mark)) return true
     const flight = this.#flights.get(mark) ?? this.#start(mark, password, stored, options)
     return flight.join(options.signal)
   }
 
-  #start(mark: Mark, password: Password, stored: string, options: RunOptions): Flight {
+  #start(mark: Mark, password: Password, stored: string | null, options: RunOptions): Flight {
     const input = { password, stored, rounds: this.#rounds }
     const flight = new Flight(signal => this.#pool.verify(input, { ...options, signal }))
     this.#flights.set(mark, flight)

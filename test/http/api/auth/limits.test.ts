@@ -10,7 +10,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { shiftClock } from '#lib/clock.ts'
+import { parseHash } from '#lib/secret/form.ts'
 import { startTeal, type Teal } from '#service'
+import { StandIns } from '#store/accounts/stand-in.ts'
 import { accessTo, type Running, threads, useTeal } from '../../../running.ts'
 
 /** Speaks the range protocol and knows one password. */
@@ -171,6 +173,36 @@ describe('a name nobody has', () => {
         expect([one, password, await hashed(() => attempt(one, password, { scope }))]).toEqual([one, password, hashes])
       }
     }
+  })
+
+  test('costs what some account does, also where hashes of another service cost more and many guess at once', async () => {
+    const hash = '$2y$04$OtU8sNGOiyZbE2MkcbY7Z.GV.yXRdGs3Yai1PE6Ie6pzb0RfK6YgC'
+    const imported = { user: (name: string) => service.user(name, { password: hash, hashedPassword: true }) } as Running
+    for (let n = 0; n < 4; n++) await fresh(imported)
+    const { name } = await fresh()
+    const { authentication } = service.teal.core.credentials
+    const guess = { password: 'the same guess', scope: 'imap', protocol: 'IMAP' } as const
+    const together = (username: string) =>
+      hashed(() =>
+        Promise.allSettled(Array.from({ length: 8 }, () => authentication.authenticate({ ...guess, username }))),
+      )
+    for (const one of [name, 'nobody-at-once']) {
+      // What is read is known then: all of them wait for the hash alone.
+      await attempt(one, 'another guess', { scope: 'imap' })
+      expect([one, await together(one)]).toEqual([one, 1])
+    }
+
+    const { read, writer } = service.teal.core
+    const standIns = new StandIns(read, Buffer.alloc(32), () => writer.changes.of('user'))
+    const kinds = new Set<string>()
+    for (let n = 0; n < 64; n++) {
+      const stored = await standIns.hash(`name:nobody${n}`)
+      expect(await standIns.hash(`name:nobody${n}`)).toBe(stored)
+      kinds.add(parseHash(stored ?? '')?.kind ?? 'none')
+    }
+    expect([...kinds]).toEqual(expect.arrayContaining(['bcrypt', 'pbkdf2']))
+    expect(standIns.text('name:a', 'wrong')).toHaveLength(5)
+    expect(standIns.text('name:a', 'wrong')).not.toBe(standIns.text('name:b', 'wrong'))
   })
 
   test('is held back and counted while the answer says nothing', async () => {
