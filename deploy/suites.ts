@@ -1,5 +1,5 @@
-// Runs the suites of package.json one after the other, as .ci/run does, and counts: the last line is "N passed, N failed". What waits much
-// runs beside what works: in `one,next+other` two go one after the other, and a third at the same time.
+// Runs the suites of package.json that are named, as .ci/run does, and counts: the last line is "N passed, N failed". Two run at any time,
+// in the order in which they are named: what waits much leaves the processors to the other one, and none waits for a suite that takes longer.
 //
 // A suite that breaks does not stop the next. Few files in which something failed are run once more, alone, at the end: what only a busy
 // machine makes fail is named as unsteady, to be mended, and holds up nothing; what fails again has failed.
@@ -125,11 +125,16 @@ async function run(suite: string): Promise<void> {
   if (outcome.failed > 0) again.push({ suite, ...outcome })
 }
 
-async function runInOrder(suites: readonly string[]): Promise<void> {
-  for (const suite of suites) await run(suite)
+/** Three leave nothing more to gain, and make more fail. */
+const atOnce = 2
+
+const waiting = process.argv.slice(2)
+
+async function runInTurn(): Promise<void> {
+  for (let suite = waiting.shift(); suite !== undefined; suite = waiting.shift()) await run(suite)
 }
 
-for (const group of process.argv.slice(2)) await Promise.all(group.split('+').map(side => runInOrder(side.split(','))))
+await Promise.all(Array.from({ length: atOnce }, runInTurn))
 
 for (const { suite, files, failed: before, names } of again) {
   for (const name of names) say(`failed in ${suite}: ${name}`)
