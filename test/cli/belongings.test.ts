@@ -1,7 +1,7 @@
 // What an owner does to accounts and for them on the command line, and what is set for the whole service: the commands themselves,
 // beside a service that runs. As processes of their own commands are run in cli.test.ts and, some of them, in owner.test.ts.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -181,7 +181,10 @@ describe('of the service', () => {
       .toBe('imported')
     expect(await said('audit', 'list')).toContain(anna)
     const file = join(root, 'case.mbox')
+    writeFileSync(join(root, 'others'), 'theirs')
+    symlinkSync(join(root, 'others'), file)
     await said('audit', 'export', id, file)
+    expect([readFileSync(join(root, 'others'), 'utf8'), statSync(file).mode & 0o777]).toEqual(['theirs', 0o600])
     expect(readFileSync(file, 'utf8')).toContain('Subject: lost')
     expect((await teal('audit', 'begin', anna)).code).toBe(1)
   })

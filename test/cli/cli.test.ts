@@ -1,7 +1,18 @@
 // The command line against a directory that nobody serves, and against one that is served.
 
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Pool } from 'undici'
@@ -170,8 +181,16 @@ describe('a directory that is served', () => {
 
   test('exports and imports', async () => {
     const file = join(root, 'accounts.teal')
+    // Others may write to the folder: what they put in the way is not followed. What a kill left goes.
+    const others = join(root, 'others')
+    writeFileSync(others, 'theirs')
+    for (const name of [file, `${file}.part`]) symlinkSync(others, name)
+    const left = `${file}.${'0'.repeat(24)}.part`
+    writeFileSync(left, '')
+    utimesSync(left, 0, 0)
     expect((await teal('export', file)).code).toBe(0)
-    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect([readFileSync(others, 'utf8'), existsSync(left)]).toEqual(['theirs', false])
+    expect([lstatSync(file).isFile(), statSync(file).mode & 0o777]).toEqual([true, 0o600])
     const { entries, existing } = await json('import', file)
     expect(existing).toBe(entries)
     writeFileSync(file, readFileSync(file).subarray(0, -5))

@@ -3,13 +3,12 @@
 // A file is there whole or not at all, and for its owner alone, since it holds hashes and seeds. Both go through the
 // API of whoever holds the data directory (cli/reach.ts).
 
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { Command, Option } from 'commander'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
 import { accountId, inputStream, reach } from '../reach.ts'
+import { wholeFile } from '../whole-file.ts'
 
 interface ExportOptions extends ConfigOptions {
   readonly user: string[]
@@ -47,20 +46,6 @@ async function exportAccounts(file: string, options: ExportOptions): Promise<voi
     else await wholeFile(file, bytes)
   } finally {
     await to.close()
-  }
-}
-
-/** The file is there whole or not at all, and for its owner alone: it holds hashes and seeds. */
-async function wholeFile(file: string, bytes: AsyncIterable<Buffer>): Promise<void> {
-  const fresh = `${file}.part`
-  try {
-    await pipeline(bytes, createWriteStream(fresh, { mode: 0o600, flush: true }))
-    await rename(fresh, file)
-  } catch (error) {
-    await rm(fresh, { force: true })
-    const { syscall = '' } = error as NodeJS.ErrnoException
-    // Of what cannot be written the system names no file.
-    throw /^(write|fsync)/.test(syscall) ? Object.assign(error as Error, { path: file }) : error
   }
 }
 

@@ -3,11 +3,10 @@
 //
 // Keys are read from files and never from the arguments, which every process on the machine can see.
 
-import { createWriteStream, readFileSync } from 'node:fs'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { readFileSync } from 'node:fs'
 import { Fault } from '#lib/fault.ts'
 import { accountId, type Reach } from '../reach.ts'
+import { wholeFile } from '../whole-file.ts'
 import { commandOf, group, rowsOf, type TaskOptions, task, timeOf } from './task.ts'
 
 interface Cert extends Record<string, unknown> {
@@ -244,10 +243,8 @@ const audits = [
     takes: [['<id>'], ['<file>']],
     example: 'teal audit export 0123456789abcdef01234567 case-42.mbox',
     async run(to, [id = '', file = ''], _options, say) {
-      const bytes = await to.take('GET', `${auditPath(id)}/export.mbox`, undefined, 'audit')
-      const out = createWriteStream(file, { mode: 0o600 })
-      await pipeline(Readable.from(bytes, { objectMode: false }), out)
-      say({ file, bytes: out.bytesWritten }, `${file}: ${out.bytesWritten} bytes`)
+      const bytes = await wholeFile(file, await to.take('GET', `${auditPath(id)}/export.mbox`, undefined, 'audit'))
+      say({ file, bytes }, `${file}: ${bytes} bytes`)
     },
   }),
 ]
