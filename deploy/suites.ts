@@ -125,7 +125,7 @@ async function run(suite: string): Promise<void> {
   if (outcome.failed > 0) again.push({ suite, ...outcome })
 }
 
-/** Three leave nothing more to gain, and make more fail. */
+/** Each has several workers, so that two keep two processors busy. */
 const atOnce = 2
 
 const waiting = process.argv.slice(2)

@@ -74,7 +74,7 @@ export interface UserChange {
   readonly password?: string | undefined
 }
 
-/** Changes fields of the account, and tells the new forwarding targets and what is for its log. A new password also ends every token and is an event. */
+/** Changes fields of the account, and tells what is for its log. A new password also ends every token and is an event. */
 export const updateUser: UserCommand<UserChange, { user: User; tokensEnded: boolean; noted: readonly Noted[] }> = {
   name: 'user.update',
   run(turn, input) {

@@ -53,6 +53,6 @@ function without(these: readonly string[] = [], those: readonly string[] = []): 
 
 /** Nothing, an empty text and an empty list are alike. */
 function differs(one: unknown, other: unknown): boolean {
-  const text = (value: unknown) => (Array.isArray(value) && value.length === 0 ? '' : JSON.stringify(value || ''))
-  return (text(one) || '""') !== (text(other) || '""')
+  const text = (value: unknown) => JSON.stringify(Array.isArray(value) && value.length === 0 ? '' : value || '')
+  return text(one) !== text(other)
 }

@@ -9,6 +9,7 @@ import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { now } from '#lib/clock.ts'
 import { isId, newId } from '#lib/id.ts'
+import { syncPath } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
 
 const end = '.part'
@@ -26,7 +27,10 @@ export async function wholeFile(file: string, bytes: AsyncIterable<Buffer>): Pro
   const out = createWriteStream(fresh, straight ? {} : { flags: 'wx', mode: 0o600, flush: true })
   try {
     await pipeline(bytes, out)
-    if (!straight) await rename(fresh, file)
+    if (!straight) {
+      await rename(fresh, file)
+      syncPath(dirname(file))
+    }
     return out.bytesWritten
   } catch (error) {
     if (!straight) await rm(fresh, { force: true })
