@@ -479,7 +479,7 @@ export const limits = {
     loginCommandsMax: 50,
     /** Recipients of one message (RFC 5321 4.5.3.1.8 asks for 100 at least). */
     recipientsMax: 1000,
-    /** Silence before a session is closed (RFC 5321 4.5.3.2.7). */
+    /** Time for the next command, to its last byte, and silence within a message before a session is closed (RFC 5321 4.5.3.2.7). */
     idleMs: 5 * minute,
     /** Commands that were refused, since the last message that was taken, before the session is closed. */
     errorsMax: 20,
@@ -507,7 +507,7 @@ export const limits = {
     commandBytesMax: 2048,
     /** A path with its brackets (RFC 5321 4.5.3.1.3 asks for 256; names in UTF-8 are longer). */
     pathBytesMax: 512,
-    /** Time for one whole message to arrive; a few bytes a minute hold a session no longer. */
+    /** Time for one whole message to arrive, and for all recipients before it; a few bytes a minute hold a session no longer. */
     messageMs: 1 * hour,
     /** Bytes of a refused message that are read and thrown away so that the client sees the answer; more closes. */
     discardBytesMax: 128 * mib,

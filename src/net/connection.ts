@@ -2,9 +2,8 @@
 //
 // Reading is by pull: `takeLine` and `peek` give what is there at once, `line` and `fill` wait for more. What nobody reads
 // stays in the kernel (limits.net.inputBytesMax), and a peer that does not read its answers gets no further line handled,
-// so a hostile pipeline costs nothing. What is written goes out together at the end of the tick, in one system call.
-// Waiting ends with a Fault: IdleTimeout, Stopping, LineTooLong; or with `Disconnected`, which nobody needs to answer. Ten thousand
-// connections wait at once, so one has no function of its own.
+// so a hostile pipeline costs nothing. What is written goes out together at the end of the tick, in one system call. Waiting ends
+// with a Fault: IdleTimeout, Stopping, LineTooLong; or with `Disconnected`, which nobody answers. Ten thousand wait at once: none has a function of its own.
 
 import assert from 'node:assert'
 import type { Socket } from 'node:net'
@@ -33,7 +32,7 @@ export class Connection implements StreamHearer {
   readonly localPort: number
   /** Longest line that `line` and `takeLine` give, its end included; longer ones are LineTooLong. May be changed. */
   lineBytesMax: number = limits.net.lineBytesMax
-  /** Silence after which `line` and `fill` end with IdleTimeout. May be changed. */
+  /** Time for a whole line, however it comes, and silence after which `fill` gives up: both end with IdleTimeout. May be changed. */
   idleMs: number
   /** Its place among all connections: whoever logs in or hands in a message keeps it longer. */
   ticket: Place = untold
@@ -123,8 +122,9 @@ export class Connection implements StreamHearer {
     }
   }
 
-  /** The next line without its end. @throws Fault IdleTimeout, Stopping, LineTooLong; Disconnected */
+  /** The next line without its end; a byte of it now and then holds no place. @throws Fault IdleTimeout, Stopping, LineTooLong; Disconnected */
   async line(): Promise<Buffer> {
+    let until: number | undefined
     for (;;) {
       if (this.#stopping) throw new Fault('Stopping')
       const line = this.takeLine()
@@ -134,7 +134,10 @@ export class Connection implements StreamHearer {
         await breathe()
         this.#lines = 0
       } else if (this.backlogBytes > limits.net.backlogBytesSoft) await this.drain()
-      else await this.#wait(true)
+      else {
+        until ??= monotonic() + this.idleMs
+        await this.#wait(true, until)
+      }
     }
   }
 
@@ -314,10 +317,7 @@ export class Connection implements StreamHearer {
     this.#deadline = Number.POSITIVE_INFINITY
     const reader = this.#reader
     const speechless = this.#phase !== 'open' || (this.#socket instanceof TLSSocket && !this.#secure)
-    if (stalled || speechless || reader === undefined) {
-      this.destroy()
-      return
-    }
+    if (stalled || speechless || reader === undefined) return void this.destroy()
     this.#reader = undefined
     reader.reject(new Fault('IdleTimeout'))
   }
@@ -369,11 +369,11 @@ export class Connection implements StreamHearer {
     this.#paused = false
   }
 
-  /** Waits for input; `idle` says that a stopping service may interrupt. */
-  #wait(idle: boolean): Promise<void> {
+  /** Waits for input, until a monotonic time at most; `idle` says that a stopping service may interrupt. */
+  #wait(idle: boolean, until = monotonic() + this.idleMs): Promise<void> {
     assert(this.#reader === undefined, 'one reader at a time')
     if (this.#inputEnded || this.#phase !== 'open' || this.#socket.destroyed) return Promise.reject(new Disconnected())
-    this.#deadline = monotonic() + this.idleMs
+    this.#deadline = until
     return new Promise<void>((resolve, reject) => {
       this.#reader = { resolve, reject, idle }
     })

@@ -3,7 +3,7 @@
 // `run` answers or throws a Fault, which the session answers. Whatever a command does to the transaction happens only after
 // everything that can refuse it. What is announced is computed from this table, so that nothing is offered that is not there.
 
-import { now } from '#lib/clock.ts'
+import { monotonic, now } from '#lib/clock.ts'
 import { Fault, smtpReply } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { MessageNotice } from '#mail/made/notice.ts'
@@ -12,7 +12,7 @@ import { takesPasswords } from '#net/sasl.ts'
 import { authenticate, mechanismLine } from './auth.ts'
 import { deliver } from './delivery.ts'
 import { needsUtf8, readArgument } from './grammar.ts'
-import { Arrival, readChunk, readDots } from './message.ts'
+import { Arrival, discardChunk, readChunk, readDots } from './message.ts'
 import {
   messageNotice,
   onlyRelease,
@@ -142,7 +142,8 @@ async function mail(session: Session, argument: string): Promise<void> {
     throw new Fault('SenderMalformed', { text: 'The address has no domain' })
   session.declaredBytes = declaredBytes
   await setting.backend.sender?.(address, session)
-  session.transaction = { from: address, utf8, notice, release, recipients: [], arrival: undefined }
+  const begun = monotonic()
+  session.transaction = { from: address, utf8, notice, release, recipients: [], begun, arrival: undefined }
   session.reply(250, '2.1.0', 'OK')
 }
 
@@ -208,7 +209,7 @@ async function chunk(session: Session, argument: string): Promise<void> {
     transaction = receivable(session)
     transaction.arrival ??= open(session, transaction)
   } catch (error) {
-    await session.connection.literal(length, () => {})
+    await discardChunk(session.connection, length, session.chunkMs)
     throw error
   }
   const { arrival } = transaction
@@ -228,7 +229,7 @@ function receivable({ transaction }: Session): Transaction {
 function open(session: Session, transaction: Transaction): Arrival {
   const { backend, bounds } = session.setting
   const { from, recipients } = transaction
-  const arrival = new Arrival(backend.open(session), bounds.messageBytesMax, reason => {
+  const arrival = new Arrival(backend.open(session), bounds, reason => {
     // Who went away, or began anew, was not refused.
     if (reason instanceof Disconnected) return
     backend.declined?.({ from, recipients, size: arrival.size, speaker: session }, reason)

@@ -13,22 +13,28 @@ import { limits } from '#lib/limits.ts'
 import { type Connection, Disconnected } from '#net/connection.ts'
 import type { Intake, Outcome } from './backend.ts'
 import { DotReader } from './dots.ts'
+import type { Bounds } from './setting.ts'
 
 /** One message being received. */
 export class Arrival {
   readonly #intake: Intake<unknown>
   readonly #bytesMax: number
   readonly #onFailed: (reason: unknown) => void
-  readonly #until = monotonic() + limits.smtp.messageMs
+  readonly #until: number
   #size = 0
   #failed = false
   #failure: unknown
 
   /** @param onFailed hears once why nothing of it is kept */
-  constructor(intake: Intake<unknown>, bytesMax: number, onFailed: (reason: unknown) => void = () => {}) {
+  constructor(
+    intake: Intake<unknown>,
+    { messageBytesMax, messageMs }: Pick<Bounds, 'messageBytesMax' | 'messageMs'>,
+    onFailed: (reason: unknown) => void = () => {},
+  ) {
     this.#intake = intake
     this.#onFailed = onFailed
-    this.#bytesMax = bytesMax
+    this.#bytesMax = messageBytesMax
+    this.#until = monotonic() + messageMs
   }
 
   get size(): number {
@@ -38,7 +44,7 @@ export class Arrival {
   /** Takes bytes; after a failure only counts them. @throws Fault IdleTimeout; Disconnected where far too much comes */
   take(bytes: Buffer): void | Promise<void> {
     this.#size += bytes.length
-    if (monotonic() > this.#until) throw new Fault('IdleTimeout')
+    this.hurry()
     if (this.#failed) {
       if (this.#size > limits.smtp.discardBytesMax) throw new Disconnected('The peer sends far more than it may')
       return
@@ -50,6 +56,11 @@ export class Arrival {
     } catch (error) {
       return this.fail(error)
     }
+  }
+
+  /** @throws Fault IdleTimeout where it has been coming for too long */
+  hurry(): void {
+    if (monotonic() > this.#until) throw new Fault('IdleTimeout')
   }
 
   /** Forgets the message for a reason; the first reason stays. */
@@ -102,11 +113,21 @@ export async function readDots(connection: Connection, arrival: Arrival): Promis
 /** Reads one chunk of BDAT (RFC 3030). @throws as `readDots` */
 export async function readChunk(connection: Connection, length: number, arrival: Arrival): Promise<void> {
   try {
+    // A chunk may have no bytes.
+    arrival.hurry()
     await connection.literal(length, bytes => arrival.take(bytes))
   } catch (error) {
     await arrival.fail(error)
     throw error
   }
+}
+
+/** Reads a chunk that nobody wants, so that the peer sees the answer. @throws Fault IdleTimeout; Disconnected */
+export async function discardChunk(connection: Connection, length: number, ms: number): Promise<void> {
+  const until = monotonic() + ms
+  await connection.literal(length, () => {
+    if (monotonic() > until) throw new Fault('IdleTimeout')
+  })
 }
 
 export interface Reply {

@@ -22,6 +22,8 @@ export interface Transaction {
   /** When it is to be sent, where its sender said so. */
   readonly release: number | undefined
   readonly recipients: unknown[]
+  /** Monotonic. */
+  readonly begun: number
   /** Set between the chunks of BDAT. */
   arrival: Arrival | undefined
 }
@@ -194,10 +196,29 @@ export class Session implements Speaker {
     this.answer(smtpReply(new Fault('SessionEnded', { text: reason })))
   }
 
+  /** Whether a login is needed for anything, and did not come yet. */
+  get #strange(): boolean {
+    const { authenticate, open } = this.setting
+    return authenticate !== undefined && !open && this.user === undefined
+  }
+
+  /** Time for a chunk that came out of place to pass. */
+  get chunkMs(): number {
+    const { loginMs, messageMs } = this.setting.bounds
+    return this.#strange ? loginMs : messageMs
+  }
+
+  /** Recipients may take as long as a message that comes in; that has its own time from then on. @throws Fault NothingSent */
+  #requireHaste(): void {
+    const { transaction, setting } = this
+    if (transaction === undefined || transaction.arrival !== undefined) return
+    if (monotonic() - transaction.begun > setting.bounds.messageMs) throw new Fault('NothingSent')
+  }
+
   /** A session that keeps its place and sends nothing ends. @throws Fault NothingSent */
   #countIdle(): void {
-    const { bounds, authenticate, open, lmtp } = this.setting
-    const stranger = authenticate !== undefined && !open && this.user === undefined
+    const { bounds, lmtp } = this.setting
+    const stranger = this.#strange
     const most = stranger
       ? bounds.loginCommandsMax
       : bounds.messagelessCommandsMax * (lmtp ? limits.smtp.messagelessLmtpTimes : 1)
@@ -213,7 +234,8 @@ export class Session implements Speaker {
     const command = this.#commandOf(this.setting, name)
     if (command === undefined) throw new Fault('CommandUnknown')
     this.setting.count(name)
-    if (!transferring.has(name)) this.#countIdle()
+    if (transferring.has(name)) this.#requireHaste()
+    else this.#countIdle()
     const argument = space < 0 ? '' : text.slice(space + 1).trim()
     if (this.setting.intercept === undefined) return command.run(this, argument)
     return this.meddled(name, argument).then(done => (done ? undefined : command.run(this, argument)))

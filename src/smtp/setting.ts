@@ -18,6 +18,7 @@ export interface Bounds {
   readonly loginCommandsMax: number
   readonly messagelessMs: number
   readonly messagelessCommandsMax: number
+  readonly messageMs: number
 }
 
 /** Gives what `Speaker.user` will be. @throws Fault AuthFailed and the like */

@@ -12,6 +12,20 @@ async function begin(wire: Wire): Promise<void> {
   for (let reply = 0; reply < 3; reply++) await wire.line()
 }
 
+/** Sends `begin` and then a byte at a time until there is an answer. */
+async function dribble(wire: Wire, begin: string, answer: Promise<string>): Promise<void> {
+  let waits = true
+  const done = answer.finally(() => {
+    waits = false
+  })
+  wire.send(begin)
+  while (waits) {
+    wire.send('x')
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  await done
+}
+
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(resolve => setImmediate(resolve))
 }
@@ -165,15 +179,50 @@ describe('sessions that send no message', () => {
 })
 
 describe('time', () => {
-  test('silence ends with 421, in commands and in the middle of a message', async () => {
+  test('silence ends with 421, in commands and in the middle of a message, and so does a byte now and then of a command', async () => {
     const { greeted, backend } = await start('smtp', { bounds: { idleMs: 50 } })
     const idle = await greeted()
     const sending = await greeted()
     await begin(sending)
     sending.send('half a mess')
+    const slow = await greeted()
+    const told = slow.line()
+    await dribble(slow, 'NOOP ', told)
+    expect(await told).toMatch(/^421 4\.4\.2 /)
     expect(await idle.line()).toMatch(/^421 4\.4\.2 mx\.teal\.test Nothing was heard/)
     expect(await sending.line()).toMatch(/^421 4\.4\.2 /)
-    await Promise.all([idle.closed(), sending.closed()])
+    await Promise.all([idle.closed(), sending.closed(), slow.closed()])
+    expect([backend.kept.length, backend.underway, backend.aborted]).toEqual([0, 0, 1])
+  })
+
+  test('a chunk that nobody waits for may take no longer than a message, before a login than that', async () => {
+    for (const [service, bounds, authenticate] of [
+      ['smtp', { messageMs: 50 }, undefined],
+      ['submission', { loginMs: 50 }, async () => ({})],
+    ] as const) {
+      const { greeted } = await start(service, { bounds, ...(authenticate !== undefined && { authenticate }) })
+      const wire = await greeted()
+      const reply = wire.line()
+      await dribble(wire, 'BDAT 100000000\r\n', reply)
+      expect(await reply).toMatch(/^421 4\.4\.2 /)
+      await wire.closed()
+    }
+  })
+
+  test('recipients without end and chunks without bytes hold a session no longer than a message may take', async () => {
+    const { greeted, backend } = await start('smtp', { bounds: { messageMs: 50, recipientsMax: 1 } })
+    for (const [command, refusal] of [
+      ['RCPT TO:<v@teal.test>', /^421 4\.7\.0 /],
+      ['BDAT 0', /^421 4\.4\.2 /],
+    ] as const) {
+      const wire = await greeted()
+      await wire.ask('MAIL FROM:<a@b.test>')
+      await wire.ask('RCPT TO:<u@teal.test>')
+      let reply = await wire.ask(command)
+      while (!reply.startsWith('421 ')) reply = await wire.ask(command)
+      expect(reply).toMatch(refusal)
+      await wire.closed()
+    }
     expect([backend.kept.length, backend.underway, backend.aborted]).toEqual([0, 0, 1])
   })
 })
