@@ -3,6 +3,7 @@
 //
 // It gives what teal/testing gives, by the same code; files of this machine cannot be named in it.
 
+import { dispositionOf } from '#http/api/messages/disposition.ts'
 import { now } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
 import type { Entry } from '#testing/arrived/journal.ts'
@@ -28,7 +29,7 @@ import { safeHtml } from './html/safe.ts'
 import { seedOf } from './seed-form.ts'
 import { type ShelfDeps, shelfRoutes } from './shelf/routes.ts'
 import type { Shelf } from './shelf/shelf.ts'
-import { attachmentHeaders, base, showMail } from './shown.ts'
+import { base, showMail } from './shown.ts'
 import { spamOf } from './spam.ts'
 
 export interface RestDeps extends ShelfDeps {
@@ -112,7 +113,11 @@ function mailRoutes({ shelf }: RestDeps): Route[] {
   const attachment = async (call: Call): Promise<Answer> => {
     const found = (await entryOf(call).mail()).attachments[Number(call.params.at)]
     if (found === undefined) throw missing(`attachment ${call.params.at}`)
-    return { type: 'application/octet-stream', headers: attachmentHeaders(found.filename), body: found.content }
+    return {
+      type: 'application/octet-stream',
+      headers: { 'content-disposition': dispositionOf(found.filename) },
+      body: found.content,
+    }
   }
   const checks = async (call: Call): Promise<Answer> => {
     const entry = entryOf(call)

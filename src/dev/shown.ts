@@ -45,13 +45,3 @@ export function snippetOf({ text }: Mail): string {
     .trim()
     .slice(0, limits.dev.snippetLength)
 }
-
-/** Name of a file in Content-Disposition (RFC 6266, RFC 8187). */
-export function attachmentHeaders(filename: string): Record<string, string> {
-  const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, '_') || 'attachment'
-  const encoded = encodeURIComponent(filename || 'attachment').replace(
-    /['()*]/g,
-    mark => `%${mark.charCodeAt(0).toString(16)}`,
-  )
-  return { 'content-disposition': `attachment; filename="${plain}"; filename*=UTF-8''${encoded}` }
-}

@@ -2,6 +2,7 @@
 //
 // Not here: thumbnails, and events over WebSocket. A list of message IDs that names none means all of them, as documented.
 
+import { dispositionOf } from '#http/api/messages/disposition.ts'
 import { now } from '#lib/clock.ts'
 import { newId } from '#lib/id.ts'
 import { escapeHtml } from '#mail/text/html.ts'
@@ -11,7 +12,6 @@ import { safeHtml } from '../html/safe.ts'
 import type { Release } from '../out/release.ts'
 import { parseSearch } from '../shelf/search.ts'
 import { countTags, type Shelf, type Shelved } from '../shelf/shelf.ts'
-import { attachmentHeaders } from '../shown.ts'
 import { chaosRoutes, entryOf, outwardRoutes, tagRoutes } from './more.ts'
 import { headers, message, summary } from './shape.ts'
 
@@ -140,7 +140,7 @@ function messageRoutes({ shelf }: MailpitDeps): Route[] {
         if (found === undefined) throw missing('part')
         // Its own type, as documented; the policy of every answer keeps it from running here.
         const type = /^[\w.+-]+\/[\w.+-]+$/.test(found.contentType) ? found.contentType : 'application/octet-stream'
-        return { type, headers: attachmentHeaders(found.filename), body: found.content }
+        return { type, headers: { 'content-disposition': dispositionOf(found.filename) }, body: found.content }
       },
     },
     {

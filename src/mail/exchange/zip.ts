@@ -6,6 +6,7 @@
 
 import { pipeline } from 'node:stream'
 import { constants, crc32, createDeflateRaw } from 'node:zlib'
+import { fitFileName } from './file-name.ts'
 
 export interface ZipFile {
   /** Its path, with `/`; the caller sees to it that it is good and its own (`fileName`). */
@@ -201,23 +202,5 @@ function numbered(path: string, ending: string, number: number): string {
 }
 
 function clean(part: string): string {
-  const plain = part
-    .toWellFormed()
-    .normalize('NFC')
-    .replace(/[\p{C}\p{Zl}\p{Zp}"*/:<>?\\|]/gu, '_')
-    .replace(/^[. ]+|[. ]+$/g, '_')
-  return shortened(plain.replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '_$1')) || '_'
-}
-
-/** A name that is too long keeps its ending. */
-function shortened(text: string): string {
-  if (Buffer.byteLength(text) <= partBytesMax) return text
-  const [ending = ''] = /\.[^.]{1,12}$/.exec(text) ?? []
-  const letters = [...text.slice(0, text.length - ending.length)]
-  let kept = ''
-  for (const letter of letters) {
-    if (Buffer.byteLength(kept + letter + ending) > partBytesMax) break
-    kept += letter
-  }
-  return kept + ending
+  return fitFileName(part, partBytesMax)
 }

@@ -22,7 +22,7 @@ import { bool, optional, pageReply, paging, text, userId } from '../../schema.ts
 import { forwardEndpoints } from '../sending/forward.ts'
 import { submitEndpoints } from '../sending/submit.ts'
 import { archiveEndpoints } from './archive.ts'
-import { dispositionOf } from './disposition.ts'
+import { repeatedDisposition } from './disposition.ts'
 import { mailboxOrResolve } from './mailboxes.ts'
 import { mboxEndpoints } from './mbox.ts'
 import { changeEndpoints } from './message-changes.ts'
@@ -194,8 +194,7 @@ function readEndpoints({ system, bodies, reads }: MessageDeps): Endpoint[] {
       const headers = {
         'content-type':
           info.contentType !== '' && fits(info.contentType) ? info.contentType : 'application/octet-stream',
-        'content-disposition':
-          disposition === undefined || fits(disposition) ? disposition : dispositionOf(info.filename),
+        'content-disposition': disposition === undefined ? undefined : repeatedDisposition(disposition, info.filename),
         // What a stranger sent is no page of this origin. Only a PDF needs more than a sandbox lets its viewer do.
         'content-security-policy': info.contentType === 'application/pdf' ? undefined : "default-src 'none'; sandbox",
         'cache-control': 'private, no-cache',

@@ -58,6 +58,38 @@ test('a name without end keeps nobody from an attachment', async () => {
   expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${'x'.repeat(251)}.pdf"`)
 })
 
+test('a download has the name that is listed, fit for any disk, and what its sender wrote where that says the same', async () => {
+  const user = await account(service, 'called')
+  const turned = Buffer.from('x\u202egnp.exe').toString('base64')
+  const cases = [
+    ["inline; filename*0*=utf-8''t%C3%A4st; filename*1=.txt", undefined],
+    ['attachment; filename="a (1).txt"; size=1', undefined],
+    ['attachment', undefined],
+    ['inline; filename="x\u202egnp.exe"', 'inline; filename="x_gnp.exe"'],
+    ["attachment; filename*=UTF-8''x%E2%81%A6gnp.exe", 'attachment; filename="x_gnp.exe"'],
+    [`attachment; filename="=?utf-8?B?${turned}?="`, 'attachment; filename="x_gnp.exe"'],
+    ['attachment; filename="../../a.txt"', 'attachment; filename="a.txt"'],
+    ['attachment; filename*0="..\\\\"; filename*1="a.txt"', 'attachment; filename="a.txt"'],
+    ['attachment; filename="con.txt"', 'attachment; filename="_con.txt"'],
+    ['attachment; filename="a%2fb.txt"', `attachment; filename="a_2fb.txt"; filename*=UTF-8''a%252fb.txt`],
+    [`attachment; filename="a.exe"; filename*=UTF-8''b.pdf`, 'attachment; filename="b.pdf"'],
+    ['attachment; filename=a b.txt', 'attachment; filename="a b.txt"'],
+    [
+      'attachment; filename="tä\u200cst.txt"',
+      `attachment; filename="t__st.txt"; filename*=UTF-8''t%C3%A4%E2%80%8Cst.txt`,
+    ],
+    [`attachment; filename="${'x'.repeat(300)}.txt"`, `attachment; filename="${'x'.repeat(251)}.txt"`],
+  ] as const
+  const parts = cases.map(([given]) => `--b\r\nContent-Disposition: ${given}\r\nContent-Type: a/b\r\n\r\nx\r\n`)
+  const head = 'From: a@example.net\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n'
+  const id = await user.put('INBOX', { raw: `${head}${parts.join('')}--b--\r\n` })
+  const path = `/users/${user.id}/mailboxes/${user.box('INBOX')}/messages/${id}/attachments`
+  for (const [at, [given, served = given]] of cases.entries()) {
+    const response = await service.raw('GET', `${path}/ATT${String(at + 1).padStart(5, '0')}`)
+    expect([await response.text(), response.headers.get('content-disposition')]).toEqual(['x', served])
+  }
+})
+
 test('HTML may be large for its pictures only', async () => {
   const user = await account(service, 'large')
   const messages = `/mailboxes/${user.box('INBOX')}/messages`
