@@ -20,6 +20,7 @@ import { databaseOf, type Place } from '../src/store/folder/place.ts'
 import { type RowAt, rowAt } from '../src/store/mailboxes/messages.ts'
 import { type SortTask, sortMessages, type ThreadTask, threadMessages } from '../src/store/search/arrange.ts'
 import { SearchCache } from '../src/store/search/cache.ts'
+import { type CandidateTask, candidateUids } from '../src/store/search/candidates.ts'
 import { Conversations, type ConversationTask } from '../src/store/search/conversations.ts'
 import { type ScanTask, scanTexts } from '../src/store/search/scan.ts'
 import { type SearchTask, searchAll, searchMessages } from '../src/store/search/search.ts'
@@ -50,6 +51,7 @@ serve(
     conversations: sharing((task: ConversationTask) => conversations.page(opened.read, task)),
     rowAt: sharing((task: RowAt) => rowAt(opened.read, task)),
     texts: sharing((bodies: readonly number[], slices) => indexTexts(opened, bodies, slices)),
+    candidates: sharing((task: CandidateTask) => candidateUids(opened, task)),
     scan: sharing((task: ScanTask, slices) => scanTexts(opened, cache, task, slices)),
     sort: sharing((task: SortTask, slices) => arranging.with(slices, () => sortMessages(opened.read, task, slices))),
     thread: sharing((task: ThreadTask, slices) =>

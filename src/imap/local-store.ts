@@ -31,6 +31,7 @@ import { arrivals } from '#store/mailboxes/listing.ts'
 import { findMailbox, findMailboxByPath, listMailboxes } from '#store/mailboxes/mailboxes.ts'
 import { Recent } from '#store/mailboxes/recent.ts'
 import type { SortTask, ThreadTask } from '#store/search/arrange.ts'
+import type { CandidateTask } from '#store/search/candidates.ts'
 import type { ScanTask } from '#store/search/scan.ts'
 import { FolderRows } from './folder-rows.ts'
 import type {
@@ -329,6 +330,10 @@ class LocalStore implements MailStore {
   expect(total: number): void {
     this.#entry.warm()
     if (total > limits.imap.sliceBodies) this.#dependencies.bodies.expect()
+  }
+
+  candidates(task: Omit<CandidateTask, 'user'>, signal: AbortSignal): Promise<Uint32Array | null> {
+    return this.#dependencies.candidates({ user: this.#num, ...task }, { turnKey: this.#handle.id, signal })
   }
 
   scan(task: Omit<ScanTask, 'user'>, signal: AbortSignal): Promise<number[]> {

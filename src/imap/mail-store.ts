@@ -12,6 +12,7 @@ import type { FlagIndex } from '#store/mailboxes/flag-index.ts'
 import type { Listed, ListedRow, UidSlice } from '#store/mailboxes/listing.ts'
 import type { Mailbox } from '#store/mailboxes/mailboxes.ts'
 import type { SortTask, ThreadTask } from '#store/search/arrange.ts'
+import type { CandidateTask } from '#store/search/candidates.ts'
 import type { ScanTask } from '#store/search/scan.ts'
 
 export type { Body, Change, Mailbox, Received, Transferred, UidRanges }
@@ -106,6 +107,7 @@ export interface MailStore {
   /** A folder of so many messages was opened: what long reads need gets ready. */
   expect(total: number): void
   /** Long reads, until nobody waits for them any more. */
+  candidates(task: Omit<CandidateTask, 'user'>, gone: AbortSignal): Promise<Uint32Array | null>
   scan(task: Omit<ScanTask, 'user'>, gone: AbortSignal): Promise<number[]>
   sort(task: SortTask, gone: AbortSignal): Promise<Uint32Array>
   thread(task: ThreadTask, gone: AbortSignal): Promise<Int32Array>

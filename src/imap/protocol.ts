@@ -35,7 +35,7 @@ function dependencies(core: MailCore, ground: Ground): ImapDependencies {
     intercept: ground.hooks?.intercept,
     grants: credentials.grants,
     transfers: core.traffic,
-    ...{ scan: reads.scan, sort: reads.sort, thread: reads.thread },
+    ...{ candidates: reads.candidates, scan: reads.scan, sort: reads.sort, thread: reads.thread },
     transfer: (handle, command, transfer) => transferMessages({ bodies, sequence, reads }, handle, command, transfer),
     seal: (user, received) => encrypted({ bodies, reads }, user, received),
     ...{ system, bodies, sequence, settings, metrics, log, changes: core.changes },

@@ -63,6 +63,7 @@ export interface ImapDependencies {
     transfer: Transfer,
   ) => Promise<Transferred>
   /** Long reads, off the main loop. */
+  readonly candidates: Reads['candidates']
   readonly scan: Reads['scan']
   readonly sort: Reads['sort']
   readonly thread: Reads['thread']

@@ -273,3 +273,79 @@ test('ids that are written in another way are the same (RFC 5256 4)', async () =
   expect(new Set(threads.map(line => /THREADID \((\w+)\)/.exec(line)?.[1])).size).toBe(3)
   await client.ok('SELECT INBOX')
 })
+
+// A folder so large that the index is asked which messages may fit: what is found there repeats what is found in the small one.
+describe.each([
+  ['scanned', false],
+  ['indexed', true],
+] as const)('many messages, %s', (how, wait) => {
+  const copies = 128
+  let large: Client
+
+  beforeAll(async () => {
+    const folder = `Large ${how}`
+    await client.ok(`CREATE "${folder}"`)
+    await client.ok(`COPY 1:* "${folder}"`)
+    large = await Client.login(service.at('imap'), 'seeker', `"${folder}"`)
+    for (let count = 1; count < copies; count *= 2) await large.ok(`COPY 1:* "${folder}"`)
+    if (wait) await service.indexed()
+    return () => large.close()
+  })
+
+  test.each([
+    'FROM zoe',
+    'FROM "Zoe <zoe@example.net>"',
+    'FROM "zoe "',
+    'FROM " <bob@example.net>"',
+    'FROM "<bob@"',
+    'FROM EXAMPLE.NET',
+    'TO ann',
+    'TO "com, "',
+    'TO "n <j@example"',
+    'CC carl',
+    'BCC hidden',
+    'SUBJECT alpha',
+    'SUBJECT "re: alpha"',
+    'SUBJECT "] re: [list] b"',
+    'SUBJECT "abc fi"',
+    'SUBJECT ab',
+    'SUBJECT nowhere',
+    'SUBJECT ""',
+    'NOT FROM zoe',
+    'NOT SUBJECT alpha',
+    'NOT NOT SUBJECT alpha',
+    'OR FROM zoe SUBJECT beta',
+    'OR FROM zoe LARGER 30000',
+    'OR FROM zoe SEEN',
+    'FROM example.net SUBJECT alpha',
+    'FROM example.net SEEN',
+    'NOT SEEN FROM example.org OR BODY plain SUBJECT beta',
+    'BODY "quick brown"',
+    'BODY needle',
+    'BODY alpha',
+    'OR BODY needle SUBJECT alpha',
+    'TEXT alpha',
+    'FROM zoe TEXT "special value"',
+    'FROM zoe HEADER X-Custom "special v"',
+    'BODY plain DRAFT',
+  ])('SEARCH %s', async criteria => {
+    const few = (await search(criteria)).split(' ').filter(Boolean).map(Number)
+    const many = await large.ok(`SEARCH ${criteria}`)
+    const found = (many.find(line => line.startsWith('* SEARCH')) ?? '').split(' ').slice(2).map(Number)
+    const wanted = Array.from({ length: copies }, (_, copy) =>
+      few.map(number => number + copy * messages.length),
+    ).flat()
+    expect(found).toEqual(wanted)
+  })
+
+  test('a set narrows what the index names, and what went meanwhile is not found', async () => {
+    const numbers = async (criteria: string) => (await large.ok(`SEARCH ${criteria}`))[0]
+    expect(await numbers('7:13 FROM zoe')).toBe('* SEARCH 11')
+    expect(await numbers('UID 638:* SUBJECT beta')).toBe('* SEARCH 639 640')
+    const other = await Client.login(service.at('imap'), 'seeker', `"Large ${how}"`)
+    await other.ok('STORE 1 +FLAGS.SILENT (\\Deleted)')
+    await other.ok('UID EXPUNGE 1')
+    await other.close()
+    expect(await numbers('1:13 FROM zoe')).toBe('* SEARCH 6 11')
+  })
+})

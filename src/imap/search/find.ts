@@ -12,7 +12,7 @@ import { eachLeaf, mapLeaves, type Query, requiredLeaves, someLeaf, type TextLea
 import { column, type ListedRow, type UidSlice } from '#store/mailboxes/listing.ts'
 import { type StoredSummary, summaryOf } from '#store/mailboxes/outlines.ts'
 import { StoredFacts } from '#store/mailboxes/stored-facts.ts'
-import { looksAtHeaders, planRows, type RowPlan } from '#store/search/plan.ts'
+import { indexedPart, looksAtHeaders, planRows, type RowPlan } from '#store/search/plan.ts'
 import { slicesOf } from '../selected/slices.ts'
 import type { Places, View } from '../selected/view.ts'
 import type { Session } from '../session.ts'
@@ -35,7 +35,7 @@ export async function find(session: Session, view: View, key: Key): Promise<Foun
   const plan = planRows(query)
   const { texts } = plan
   const found: Found[] = []
-  for await (const rows of slicesOfRows(view, await placesFor(view, key), plan)) {
+  for await (const rows of slicesOfRows(view, await placesFor(session, view, key, query), plan)) {
     const open: Candidate[] = []
     const settled: Candidate[] = []
     for (const row of rows) {
@@ -175,11 +175,27 @@ async function* slicesOfRows(
 
 const sliceFiltered = limits.imap.sliceRows / 2
 
-/** The places worth looking at: a set that every message must be in leaves the others out. */
-async function placesFor(view: View, key: Key): Promise<Places> {
+/** The places worth looking at: what the index names, or else those of a set that every message must be in. */
+async function placesFor(session: Session, view: View, key: Key, query: Query<Criterion>): Promise<Places> {
+  const part = view.total > limits.imap.sliceRows ? indexedPart(query) : null
+  if (part !== null) {
+    const task = { mailbox: view.num, query: part }
+    const uids = await session.mail.candidates(task, session.connection.gone.signal)
+    if (uids !== null) return placesOf(view, uids)
+  }
   const leaf = requiredLeaves(key).find(one => one.op === 'set')
   const first = leaf === undefined ? undefined : await view.resolve(leaf.set, leaf.byUid)
   return first ?? (view.total === 0 ? [] : joinRanges([[0, view.total - 1]]))
+}
+
+/** Where messages stand in a view; nowhere what the client was not told of. */
+function placesOf(view: View, uids: Uint32Array): Places {
+  const places: number[] = []
+  for (const uid of uids) {
+    const seq = view.seqOf(uid)
+    if (seq > 0) places.push(seq - 1)
+  }
+  return toRanges(places)
 }
 
 /** Has the texts of messages looked at, and notes what was found. */

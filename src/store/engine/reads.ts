@@ -11,6 +11,7 @@ import type { ListedUser, UserListTask } from '../accounts/users.ts'
 import type { DomainListTask, ListedDomain } from '../domains/domain-list.ts'
 import type { MessageBoundary, RowAt } from '../mailboxes/messages.ts'
 import type { SortTask, ThreadTask } from '../search/arrange.ts'
+import type { CandidateTask } from '../search/candidates.ts'
 import type { ConversationPage, ConversationTask } from '../search/conversations.ts'
 import type { ScanTask } from '../search/scan.ts'
 import type { SearchAnswer, SearchTask } from '../search/search.ts'
@@ -37,6 +38,8 @@ export interface Reads {
   rowAt(task: RowAt, options?: ReadOptions): Promise<MessageBoundary | null>
   /** What is to be indexed of bodies, in their order. */
   texts(bodies: readonly number[], options?: ReadOptions): Promise<IndexedText[]>
+  /** Uids of a folder that a query may fit, rising; null where it may be any. */
+  candidates(task: CandidateTask, options?: ReadOptions): Promise<Uint32Array | null>
   /** For each of the first messages, as many as were looked at in some time, a bit for each leaf that holds. */
   scan(task: ScanTask, options?: ReadOptions): Promise<number[]>
   /** Places in `uids`, in order; messages that went are left out. */
@@ -70,6 +73,7 @@ export function makeReads(run: Run, seal: Run): Reads {
     conversations: (task, options) => run('conversations', task, options) as Promise<ConversationPage>,
     rowAt: (task, options) => run('rowAt', task, options) as Promise<MessageBoundary | null>,
     texts: (bodies, options) => run('texts', bodies, options) as Promise<IndexedText[]>,
+    candidates: (task, options) => run('candidates', task, options) as Promise<Uint32Array | null>,
     scan: (task, options) => run('scan', task, options) as Promise<number[]>,
     sort: (task, options) => run('sort', task, options) as Promise<Uint32Array>,
     thread: (task, options) => run('thread', task, options) as Promise<Int32Array>,

@@ -11,11 +11,12 @@ import {
   isNegated,
   isTextLeaf,
   type Leaf,
+  mapLeaves,
   type Query,
   requiredLeaves,
   type TextLeaf,
 } from '#mail/query/query.ts'
-import { squeeze } from '#mail/text/fold.ts'
+import { grams, squeeze } from '#mail/text/fold.ts'
 import type { Index } from './trigrams.ts'
 
 /** What is listed of the rows of a folder. */
@@ -51,9 +52,19 @@ const plainWord = /^[a-z0-9@.+-]{2,200}$/
 /** Has the index look for everything that a query may ask it about. */
 export async function askIndex(index: Index, leaves: Iterable<Leaf>): Promise<void> {
   for (const leaf of leaves) {
+    const needle = indexedNeedle(leaf)
     if (leaf.op === 'words') await index.askForWords(leaf.needle)
-    else if (leaf.op === 'content') await index.ask(squeeze(leaf.needle))
+    else if (needle !== undefined) await index.ask(needle)
   }
+}
+
+/** What stands in the indexed text of every body that holds a leaf, as it is asked for; undefined where that need not be. */
+function indexedNeedle(leaf: Leaf): string | undefined {
+  if (leaf.op === 'words') return leaf.needle
+  if (leaf.op === 'content') return squeeze(leaf.needle)
+  if (leaf.op !== 'substring') return undefined
+  // Signs that stand around names and addresses do not stand there alike in what is indexed (mail/query/facts.ts).
+  return leaf.in === 'subject' || !/[<>,:;]/.test(leaf.needle) ? squeeze(leaf.needle) : undefined
 }
 
 /** What the index, which was asked, says about a leaf and a body. */
@@ -79,11 +90,29 @@ export function looksAtHeaders(leaf: TextLeaf): boolean {
 /** Bodies of which every message that fits has one; null where the index cannot tell. */
 export function candidateBodies(index: Index, query: Query): ReadonlySet<number> | null {
   return narrowed(query, leaf => {
-    if (leaf.op === 'words') return index.bodies(leaf.needle)
-    if (leaf.op !== 'content' || leaf.in !== 'body') return null
-    const bodies = index.bodies(squeeze(leaf.needle))
-    return bodies === null ? null : union([bodies, index.cut])
+    if (!isNarrowing(leaf)) return null
+    const bodies = index.bodies(indexedNeedle(leaf) as string)
+    return leaf.op === 'words' || bodies === null ? bodies : union([bodies, index.cut])
   })
+}
+
+/** Whether the index may leave out messages for this leaf. */
+function isNarrowing(leaf: Leaf): boolean {
+  return indexedNeedle(leaf) !== undefined && (leaf.op !== 'content' || leaf.in === 'body')
+}
+
+/**
+ * The part of a query that the index narrows, with `true` for whatever else is asked; null where the index has no say in it, or nothing
+ * that is long enough for it.
+ */
+export function indexedPart<L extends { readonly op: string }>(query: Query<L | Leaf>): Query | null {
+  const anything: Leaf = { op: 'constant', value: true }
+  const part = mapLeaves(query, (leaf): Query => {
+    return isNarrowing(leaf as Leaf) && grams(indexedNeedle(leaf as Leaf) as string, 1).length > 0
+      ? (leaf as Leaf)
+      : anything
+  })
+  return narrowed(part, leaf => (isNarrowing(leaf) ? new Set() : null)) === null ? null : part
 }
 
 /** Numbers of which every message that fits has one, put together from what leaves say; null where it may be any. */

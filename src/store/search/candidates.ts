@@ -1,0 +1,43 @@
+// Which messages of one folder a search has to look at, by what the index tells (plan.ts).
+//
+// Promises: whatever fits the query is among them. In a large folder that leaves a few of hundreds of thousands, whose rows and
+// summaries would all be read otherwise. Where very many may fit it says nothing: going through the folder is as quick then.
+
+import { limits } from '#lib/limits.ts'
+import { eachLeaf, type Leaf, type Query } from '#mail/query/query.ts'
+import { among } from '../engine/dialect.ts'
+import { askIndex, candidateBodies } from './plan.ts'
+import type { SearchScope } from './texts.ts'
+import { Index } from './trigrams.ts'
+
+export interface CandidateTask {
+  /** Number of the account. */
+  readonly user: number
+  /** Number of the folder. */
+  readonly mailbox: number
+  /** What `indexedPart` left of it. */
+  readonly query: Query
+}
+
+/** Their uids, rising; null where it may be any. */
+export async function candidateUids(
+  { read }: SearchScope,
+  { user, mailbox, query }: CandidateTask,
+): Promise<Uint32Array | null> {
+  const index = new Index(read, user, limits.search.byBodyMax)
+  await askIndex(index, eachLeaf<Leaf>(query))
+  const bodies = candidateBodies(index, query)
+  if (bodies === null || bodies.size > limits.search.byBodyMax) return null
+  const all = [...bodies]
+  const uids: number[] = []
+  for (let at = 0; at < all.length; at += limits.search.sliceRows) {
+    const rows = await read.arrays<[number]>(
+      `SELECT uid FROM message WHERE body IN ${among()} AND "user" = ? AND mailbox = ?`,
+      JSON.stringify(all.slice(at, at + limits.search.sliceRows)),
+      user,
+      mailbox,
+    )
+    for (const [uid] of rows) uids.push(uid)
+  }
+  return Uint32Array.from(uids).sort()
+}
