@@ -2,7 +2,8 @@
 //
 // Events with the same key within some hours are one entry. Who adds one does not wait: entries gather for a moment, many
 // of a kind become one row, and they are written in units nobody waits for; an orderly stop writes the rest, a crash
-// loses the last moment. The key holds everything that two events must share to be told as one, so merging loses nothing.
+// loses the last moment. The key holds everything that two events must share to be told as one, so merging loses nothing; but of
+// attempts that were refused from addresses without end a hundred are told with their address, the others together.
 
 import { createHash } from 'node:crypto'
 import { after, every, now, type Timer } from '#lib/clock.ts'
@@ -76,6 +77,8 @@ export class AuthLog {
   readonly #journal: Journal
   /** User and key -> the entry that takes further events of the kind. */
   readonly #known = new Map<string, Open>()
+  /** Account -> entries that refused attempts made, and since when. */
+  readonly #strange = new Map<number, { readonly since: number; entries: number }>()
   #entries = new Map<string, AuthLogRow>()
   #uses = new Map<string, AspUseRow>()
   #logins = new Map<number, number>()
@@ -103,6 +106,19 @@ export class AuthLog {
     const keepMs = this.#settings.get('const:authlog:time')
     if (keepMs <= 0) return null
     const at = now()
+    let told = event
+    let entry = await this.#entry(user, told, at)
+    if (entry === undefined) {
+      told = { ...event, ip: undefined, sess: undefined, appId: undefined }
+      entry = await this.#entry(user, told, at)
+    }
+    if (entry === undefined) return null
+    this.#gather(user, entry, told, at, keepMs)
+    return entry.id
+  }
+
+  /** The entry that takes an event, made where there is none; undefined where strangers have made as many as they may. */
+  async #entry(user: number, event: AuthEvent, at: number): Promise<Open | undefined> {
     const parts = partsOf(event)
     const name = `${user}:${parts}`
     const since = at - limits.authLog.mergeMs
@@ -113,12 +129,25 @@ export class AuthLog {
       // Another event of the kind may have come meanwhile.
       const other = this.#known.get(name)
       const fresh = other !== undefined && other.created > since
+      if (!fresh && found === undefined && !this.#mayBegin(user, event, at)) return undefined
       entry = fresh ? other : { key, ...(found ?? { id: newId(), created: at }) }
     }
     this.#known.delete(name)
     remember(this.#known, name, entry, limits.authLog.rememberedMax)
-    this.#gather(user, entry, event, at, keepMs)
-    return entry.id
+    return entry
+  }
+
+  /** Addresses cost a stranger nothing, a /64 has more of them than any disk has room: so many entries are theirs. */
+  #mayBegin(user: number, { result, ip = '' }: AuthEvent, at: number): boolean {
+    if ((result !== 'fail' && result !== 'ratelimited') || ip === '') return true
+    const { mergeMs, strangeEntriesMax, rememberedMax } = limits.authLog
+    const before = this.#strange.get(user)
+    const begun = before === undefined || before.since <= at - mergeMs ? { since: at, entries: 0 } : before
+    if (begun.entries >= strangeEntriesMax) return false
+    begun.entries += 1
+    this.#strange.delete(user)
+    remember(this.#strange, user, begun, rememberedMax)
+    return true
   }
 
   /** Adds what a call changed in an account. */

@@ -1010,6 +1010,8 @@ export const limits = {
   authLog: {
     /** Events of the same key within this are one entry. */
     mergeMs: 6 * hour,
+    /** Entries of one account in that time that refused attempts make, each address one; further ones are told without theirs, together. */
+    strangeEntriesMax: 100,
     /** Entries remembered for merging, and entries that wait to be written; more are written at once. */
     rememberedMax: 20_000,
     pendingMax: 5000,

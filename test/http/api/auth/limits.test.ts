@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { shiftClock } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
 import { parseHash } from '#lib/secret/form.ts'
 import { startTeal, type Teal } from '#service'
 import { StandIns } from '#store/accounts/stand-in.ts'
@@ -82,6 +83,26 @@ describe('wrong passwords', () => {
     }
     expect(await asked(name)).toEqual([...twelve, 'RateLimitedError'])
     expect(await asked('nobodyelse')).toEqual([...twelve, 'RateLimitedError'])
+  })
+
+  test('from addresses without end fill no log: further ones are one entry of their kind, without an address', async () => {
+    const { name, password, id } = await fresh()
+    const { strangeEntriesMax: most } = limits.authLog
+    const more = 10
+    const guesses = Array.from({ length: most + more }, (_, at) => ({ ip: `2001:db8:1:1::${(at + 1).toString(16)}` }))
+    await Promise.all(guesses.map(from => attempt(name, 'guess', { ...from, sess: 'guess' })))
+    const entries = async () => {
+      const { total } = (await service.call('GET', `/users/${id}/authlog?filterip=`)).body
+      const { results } = (await service.call('GET', `/users/${id}/authlog?limit=250`)).body
+      return { total, crowd: results.find(({ ip, result }: { ip?: string; result?: string }) => result && !ip) }
+    }
+    // One for the account that was made.
+    await expect.poll(entries).toMatchObject({ total: most + 2, crowd: { result: 'ratelimited', events: more } })
+    expect((await entries()).crowd.sess).toBeUndefined()
+    shiftClock(121_000)
+    expect((await attempt(name, password, { ip: '192.0.2.1' })).status).toBe(200)
+    const { results } = (await service.call('GET', `/users/${id}/authlog?filterip=192.0.2.1`)).body
+    expect(results.map((entry: { result: string }) => entry.result)).toEqual(['success'])
   })
 
   test('are forgotten after a right one', async () => {
