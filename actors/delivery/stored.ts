@@ -36,7 +36,7 @@ export async function prepareStored(read: Reader, body: number): Promise<Prepare
   return {
     body,
     // Counted by its number; the rest is never looked at, since the body is there.
-    row: { num: body, size, recipe: null, skeleton: empty, parts: [] },
+    row: { num: body, size, added: 0, recipe: null, skeleton: empty, parts: [] },
     weight: 100,
     size,
     outline,

@@ -17,6 +17,7 @@ import type { DeleteTo, Pop3Services } from './services.ts'
 
 export interface MaildropMessage {
   readonly uid: number
+  /** Bytes of what RETR sends, as it is before dots are doubled (RFC 1939 11). */
   readonly size: number
   readonly body: number
   /** Lines on top of the body. */
@@ -50,7 +51,14 @@ export class Maildrop {
     if (inbox === undefined) throw new Fault('NoSuchMailbox')
     const trash = folders.find(folder => folder.specialUse === '\\Trash')
     const rows = await newestRows(handle.read, inbox.num, count)
-    const drops = rows.map(([uid, size, body, prefix]) => ({ uid, size, body, prefix, deleted: false, read: false }))
+    const drops = rows.map(([uid, stored, body, prefix, added]) => ({
+      uid,
+      size: stored + (added ?? 0),
+      body,
+      prefix,
+      deleted: false,
+      read: false,
+    }))
     return new Maildrop(handle, inbox, trash, drops)
   }
 

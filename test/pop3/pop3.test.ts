@@ -160,7 +160,8 @@ describe('the maildrop', () => {
     const bodies = ['one\r\n', '.dots\r\n..\r\n.\r\nend\r\n', 'no line end', `${'long line '.repeat(50_000)}\r\n`]
     await fill(bodies)
     const pop = await login()
-    const sizes = bodies.map((body, at) => message(`m${at + 1}`, body).length)
+    // Of what is sent (RFC 1939 11): the third message ends with a line end there.
+    const sizes = bodies.map((body, at) => message(`m${at + 1}`, body.endsWith('\n') ? body : `${body}\r\n`).length)
     expect(await ask(pop, 'STAT')).toBe(`+OK 4 ${sizes.reduce((sum, size) => sum + size, 0)}`)
     await ask(pop, 'LIST')
     expect(await lines(pop)).toEqual(sizes.map((size, at) => `${at + 1} ${size}`))
@@ -172,6 +173,35 @@ describe('the maildrop', () => {
     for (const wrong of ['RETR 0', 'RETR 5', 'RETR x', 'LIST 9', 'DELE -1', 'TOP 1', 'TOP 9 1', 'UIDL 7']) {
       expect(await ask(pop, wrong)).toMatch(/^-ERR/)
     }
+    pop.close()
+  })
+
+  test('sizes are those of what is sent, also of bytes that have no lines', async () => {
+    await fill(['', 'a carriage return\r'])
+    const imap = await Imap.login(service.at('imap'), user)
+    const part = (body: string) =>
+      `From: bea@example.net\r\nContent-Type: image/gif\r\nContent-Transfer-Encoding: binary\r\n\r\n${body}`
+    // Some are taken in in memory, some by way of a file.
+    const large = 'a\nb\r\n'.repeat(limits.body.spillBytes / 5)
+    for (const text of [
+      part('a\nb\r\nc\n'),
+      part('\n\nc'),
+      part(large),
+      `${part('').replace('binary', '8bit')}${large}x`,
+    ]) {
+      await imap.ok(`APPEND INBOX ~{${text.length}+}\r\n${text}`)
+    }
+    imap.close()
+    const pop = await login()
+    await ask(pop, 'LIST')
+    const sizes = (await lines(pop)).map(line => Number(line.split(' ')[1]))
+    const sent: number[] = []
+    for (const [at] of sizes.entries()) sent.push((await retrieve(pop, `RETR ${at + 1}`)).length)
+    expect(sizes).toEqual(sent)
+    expect(await ask(pop, 'STAT')).toBe(`+OK 6 ${sent.reduce((sum, size) => sum + size)}`)
+    expect(await ask(pop, `LIST 4`)).toBe(`+OK 4 ${sent[3]}`)
+    await ask(pop, 'DELE 4')
+    await ask(pop, 'QUIT')
     pop.close()
   })
 

@@ -28,7 +28,14 @@ function body(num: number, parts: readonly number[] = []): [string, unknown] {
   }))
   return [
     'body.add',
-    { num, size: 100 + num, recipe: parts.length > 0 ? Buffer.from([1, 2]) : null, skeleton: bytes('s'), parts: made },
+    {
+      num,
+      size: 100 + num,
+      added: num % 3,
+      recipe: parts.length > 0 ? Buffer.from([1, 2]) : null,
+      skeleton: bytes('s'),
+      parts: made,
+    },
   ]
 }
 

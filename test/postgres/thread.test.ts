@@ -95,6 +95,7 @@ test('a large part that came in a scratch file is a row', async () => {
   await writer.write(bodyAdd, {
     num: 1,
     size: 400_010,
+    added: 0,
     recipe: Buffer.from([1]),
     skeleton: Buffer.from('s'),
     parts: [part],

@@ -153,8 +153,18 @@ function step(chance: (below: number) => number): [string, unknown] {
     stored: 0,
   }
   const steps: [string, unknown][] = [
-    ['body.add', { num, size: 9, recipe: null, skeleton: Buffer.from('s'), parts: [part, part].slice(chance(3)) }],
-    ['body.add', { num, size: 9, recipe: null, skeleton: Buffer.from('s'), parts: [part] }],
+    [
+      'body.add',
+      {
+        num,
+        size: 9,
+        added: chance(3),
+        recipe: null,
+        skeleton: Buffer.from('s'),
+        parts: [part, part].slice(chance(3)),
+      },
+    ],
+    ['body.add', { num, size: 9, added: 0, recipe: null, skeleton: Buffer.from('s'), parts: [part] }],
     ['body.retain', { num }],
     ['body.release', { num }],
     ['event.insert', [num + chance(40), 'n', null, '{}', 1]],

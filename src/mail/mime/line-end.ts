@@ -15,7 +15,13 @@ const bytesPerLineMin = 16
 
 /** Counts and puts right bare line feeds of a message that comes in pieces. */
 export class LineEnds {
-  #last = 0
+  /** The last byte that came, none yet while undefined. */
+  #last: number | undefined
+
+  /** Something came, and its last line has no end. */
+  get open(): boolean {
+    return this.#last !== undefined && this.#last !== lf
+  }
 
   /** Bare line feeds in the next piece. */
   count(piece: Uint8Array): number {
@@ -53,7 +59,7 @@ export class LineEnds {
   }
 }
 
-function mendedBytes(piece: Buffer, before: number, mended: Buffer): Buffer {
+function mendedBytes(piece: Buffer, before: number | undefined, mended: Buffer): Buffer {
   let last = before
   let to = 0
   for (let at = 0; at < piece.length; at++) {

@@ -35,6 +35,10 @@ checkParts.push({
       says: 'every place belongs to a body',
       query: `SELECT body || ':' || seq FROM body_part AS o WHERE NOT EXISTS (SELECT 1 FROM body AS i WHERE i.num = o.body)`,
     },
+    {
+      says: 'what is longer as lines is a body',
+      query: `SELECT body FROM as_lines AS o WHERE NOT EXISTS (SELECT 1 FROM body AS i WHERE i.num = o.body)`,
+    },
   ],
 })
 

@@ -17,6 +17,8 @@ import type { Keep } from './keep.ts'
 import { closeSpill, disk, openSpill, readFile, requireRoom, type Spill, writeAll } from './spill.ts'
 import type { BodyRow } from './writes.ts'
 
+const crLfBytes = 2
+
 /**
  * One message on its way in. Await what `write` returns before writing more, so that memory stays bounded; then `finish`
  * or, when a write failed or it is not wanted, `abort`.
@@ -86,14 +88,22 @@ export class Intake {
       const taken = this.#held.whole()
       const { message, root } = await this.#mended(taken, await scanInSlices(taken))
       const source: Source = { size: message.length, read: (start, end) => message.subarray(start, end) }
-      return disk(() => Received.cut({ source, root }, this.#files, this.#keep, null), this.#files.unwritten)
+      const added = this.#addedAsLines(message.length)
+      return disk(() => Received.cut({ source, root, added }, this.#files, this.#keep, null), this.#files.unwritten)
     }
     await this.#flush()
     return disk(async () => {
       const { spill, size, root } = await this.#mendedSpill(this.#spill as Spill, (this.#spill as Spill).scanner.end())
       const source: Source = { size, read: (start, end, into) => readFile(spill.file, start, end, into) }
-      return Received.cut({ source, root }, this.#files, this.#keep, spill)
+      return Received.cut({ source, root, added: this.#addedAsLines(size) }, this.#files, this.#keep, spill)
     }, this.#files.unwritten)
+  }
+
+  /** What `asLines` counts of a message that is so long with its line ends put right. */
+  #addedAsLines(size: number): number {
+    if (this.#ends === null) return 0
+    const left = this.#bare - (size - this.#size)
+    return left + (this.#ends.open ? crLfBytes : 0)
   }
 
   /** The same with every line end as it must be. Where parts stand is known only now, so it is read once more. */
@@ -161,7 +171,7 @@ export class Intake {
   }
 }
 
-type Cutting = { readonly source: Source; readonly root: MimePart }
+type Cutting = { readonly source: Source; readonly root: MimePart; readonly added: number }
 
 /** A message that has arrived whole and is not stored yet. `discard` it when every unit that refers to it is settled. */
 export class Received implements Source {
@@ -171,10 +181,11 @@ export class Received implements Source {
   readonly #source: Source
   readonly #files: BodyFiles
   readonly #cut: Cut
+  readonly #added: number
   #tree: MimePart | null
   #spill: Spill | null
 
-  private constructor(source: Source, root: MimePart, files: BodyFiles, cut: Cut, spill: Spill | null) {
+  private constructor({ source, root, added }: Cutting, files: BodyFiles, cut: Cut, spill: Spill | null) {
     this.size = source.size
     const { children: _, ...whole } = root
     this.root = whole
@@ -182,16 +193,17 @@ export class Received implements Source {
     this.#source = source
     this.#files = files
     this.#cut = cut
+    this.#added = added
     this.#spill = spill
   }
 
   /** For `Intake`. */
-  static async cut({ source, root }: Cutting, files: BodyFiles, keep: Keep, spill: Spill | null): Promise<Received> {
-    const cut = await cutBody(source, root, files)
+  static async cut(cutting: Cutting, files: BodyFiles, keep: Keep, spill: Spill | null): Promise<Received> {
+    const cut = await cutBody(cutting.source, cutting.root, files)
     try {
       const parts = await keep(cut.row.parts)
       if (spill !== null) spill.taken = true
-      return new Received(source, root, files, { ...cut, row: { ...cut.row, parts } }, spill)
+      return new Received(cutting, files, { ...cut, row: { ...cut.row, parts } }, spill)
     } catch (error) {
       for (const path of cut.scratch) files.removeScratch(path)
       throw error
@@ -226,7 +238,7 @@ export class Received implements Source {
   bodyRow(num: number): { row: BodyRow; weight: number } {
     const { row } = this.#cut
     const weight = row.parts.reduce((sum, part) => sum + part.data.length + 100, row.skeleton.length + 100)
-    return { row: { num, ...row }, weight }
+    return { row: { num, added: this.#added, ...row }, weight }
   }
 
   /** What the message has in common with its copies that came by other ways, and with nothing else (format/identity.ts). */

@@ -60,6 +60,12 @@ export const parts = table(
   },
 )
 
+/**
+ * Bytes that are added to a body where it goes out line by line (RFC 1939 3): a CR before each line feed that has none, and
+ * what ends its last line. Most need none and have no row.
+ */
+export const asLines = table('as_lines', { body: integer, added: integer }, { key: ['body'] })
+
 /** Which parts a body is made of, in order. */
 const places = table(
   'body_part',
@@ -71,6 +77,7 @@ export type StoredBody = Readonly<RowOf<typeof bodies>>
 export type StoredPart = Readonly<RowOf<typeof parts>>
 
 const bodyInsertion = bodies.insertion
+const asLinesInsertion = asLines.insertion
 const placeInsertion = places.insertion
 /** The engine numbers parts. */
 const partInsertion = parts.inserting(['hash', 'refs', 'size', 'codec', 'file', 'stored', 'data'])
@@ -78,6 +85,8 @@ const partInsertion = parts.inserting(['hash', 'refs', 'size', 'codec', 'file', 
 export interface BodyRow {
   readonly num: number
   readonly size: number
+  /** See `asLines`. */
+  readonly added: number
   /** See `encodeRecipe`; null where the skeleton is the whole message. */
   readonly recipe: Uint8Array | null
   /** Bytes outside of the parts, not packed yet. */
@@ -113,6 +122,7 @@ function addBody(sql: Sql, row: BodyRow, effects: Effects): void {
   }
   const { codec, data } = pack(row.skeleton)
   sql(bodyInsertion).run(row.num, 1, row.size, codec, row.recipe, data)
+  if (row.added > 0) sql(asLinesInsertion).run(row.num, row.added)
 }
 
 const addPlace = defineProcedure(
@@ -137,11 +147,12 @@ END`,
 
 const addRow = defineProcedure(
   'body_add',
-  '_num bigint, _size bigint, _codec bigint, _recipe bytea, _skeleton bytea',
+  '_num bigint, _size bigint, _added bigint, _codec bigint, _recipe bytea, _skeleton bytea',
   `BEGIN
   UPDATE body SET refs = refs + 1 WHERE num = _num;
   IF FOUND THEN RETURN; END IF;
   INSERT INTO body (num, refs, size, codec, recipe, skeleton) VALUES (_num, 1, _size, _codec, _recipe, _skeleton);
+  IF _added > 0 THEN INSERT INTO as_lines (body, added) VALUES (_num, _added); END IF;
 END`,
 )
 
@@ -152,7 +163,7 @@ function tellBody(sql: Sql, row: BodyRow): void {
     sql(addPlace.call).run(row.num, seq, part.hash, part.size, codec, data, file, stored)
   }
   const { codec, data } = pack(row.skeleton)
-  sql(addRow.call).run(row.num, row.size, codec, row.recipe, Buffer.from(data))
+  sql(addRow.call).run(row.num, row.size, row.added, codec, row.recipe, Buffer.from(data))
 }
 
 function toldPart(part: PartRow): Pick<StoredPart, 'codec' | 'data' | 'file' | 'stored'> {
@@ -211,6 +222,7 @@ BEGIN
   DELETE FROM body WHERE num = _num;
   DELETE FROM outline WHERE body = _num;
   DELETE FROM header WHERE body = _num;
+  DELETE FROM as_lines WHERE body = _num;
   PERFORM ${forgetText}(_num);
   FOR _part IN DELETE FROM body_part WHERE body = _num RETURNING part LOOP
     UPDATE part SET refs = refs - 1 WHERE num = _part RETURNING refs INTO _left;
@@ -230,6 +242,7 @@ export const bodyRelease = defineWrite<{ num: number }>(
     sql('DELETE FROM body WHERE num = ?').run(row.num)
     sql('DELETE FROM outline WHERE body = ?').run(row.num)
     sql('DELETE FROM header WHERE body = ?').run(row.num)
+    sql('DELETE FROM as_lines WHERE body = ?').run(row.num)
     searchForget(sql, row.num)
     const parts = sql('SELECT part FROM body_part WHERE body = ? ORDER BY seq').all(row.num) as { part: number }[]
     if (parts.length === 0) return

@@ -43,6 +43,7 @@ import { marks } from './migrations/034-marks.ts'
 import { known } from './migrations/035-known.ts'
 import { relearnedByPlace } from './migrations/036-relearned-by-place.ts'
 import { forgotten } from './migrations/037-forgotten.ts'
+import { asLines } from './migrations/038-as-lines.ts'
 import type { Handle } from './sqlite/handle.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -84,6 +85,7 @@ export const migrations: readonly string[] = [
   known,
   relearnedByPlace,
   forgotten,
+  asLines,
 ]
 
 /**

@@ -4,6 +4,7 @@
 
 import { crc32 } from 'node:zlib'
 import { numberId } from '#lib/id.ts'
+import { asLines } from '../bodies/writes.ts'
 import { among, mayFoldToAscii } from '../engine/dialect.ts'
 import type { Reader } from '../engine/reader.ts'
 import type { PickedRow } from '../engine/table.ts'
@@ -293,9 +294,10 @@ function columnsOf(listed: Listed): string {
   return `${wide}, ${columns.join(', ')} FROM message m${outline}${header ? ' LEFT JOIN header h ON h.body = m.body' : ''}`
 }
 
-const newest = messages.pick(['uid', 'size', 'body', 'prefix'])
+const newest = messages.pick(['uid', 'size', 'body', 'prefix'], 'm').with(asLines.pick(['added'], 'a'))
 
-/** The newest messages of a folder, oldest first: uid, size, body, prefix. */
+/** The newest messages of a folder, oldest first: uid, size, body, prefix, and what is added to them as lines (`asLines`), null for nothing. */
 export async function newestRows(read: Reader, mailbox: number, count: number): Promise<PickedRow<typeof newest>[]> {
-  return (await newest.all(read, 'FROM message WHERE mailbox = ? ORDER BY uid DESC LIMIT ?', mailbox, count)).reverse()
+  const from = 'FROM message m LEFT JOIN as_lines a ON a.body = m.body WHERE m.mailbox = ? ORDER BY m.uid DESC LIMIT ?'
+  return (await newest.all(read, from, mailbox, count)).reverse()
 }

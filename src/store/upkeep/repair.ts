@@ -35,6 +35,7 @@ const orphans = [
   'DELETE FROM tally WHERE mailbox NOT IN (SELECT num FROM mailbox)',
   'DELETE FROM outline WHERE body NOT IN (SELECT num FROM body)',
   'DELETE FROM header WHERE body NOT IN (SELECT num FROM body)',
+  'DELETE FROM as_lines WHERE body NOT IN (SELECT num FROM body)',
   'DELETE FROM body_part WHERE body NOT IN (SELECT num FROM body)',
   'DELETE FROM search_doc WHERE body NOT IN (SELECT num FROM body)',
   'DELETE FROM imported WHERE mailbox NOT IN (SELECT num FROM mailbox)',

@@ -76,7 +76,7 @@ test('a unit is all or nothing, and a broken rule fails that unit alone', async 
 test('a large value is whole where its batch was written twice, because another unit in it broke a rule', async () => {
   const text = Buffer.from('words and numbers 123 '.repeat(1000))
   const body = (num: number): Operation =>
-    operation(bodyAdd, { num, size: text.length, recipe: null, skeleton: new Uint8Array(text), parts: [] })
+    operation(bodyAdd, { num, size: text.length, added: 0, recipe: null, skeleton: new Uint8Array(text), parts: [] })
   await writer.submit(unit([insert('a', 'one')]))
   const results = await Promise.allSettled([
     writer.submit(unit([insert('b', 'two')])),
@@ -99,7 +99,7 @@ test('the log is copied back and begins anew while units come', async () => {
     count += rows.length
     await Promise.all(
       rows.map(own => {
-        const row = { num: own, size: value.length, recipe: null, skeleton: new Uint8Array(value), parts: [] }
+        const row = { num: own, size: value.length, added: 0, recipe: null, skeleton: new Uint8Array(value), parts: [] }
         return writer.submit({ partition: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: value.length })
       }),
     )
@@ -123,7 +123,7 @@ test('a log that the disk does not let be copied back only grows, and is copied 
     for (let left = count; left > 0; left -= 8) {
       const units = Array.from({ length: 8 }, () => {
         num += 1
-        const row = { num, size: value.length, recipe: null, skeleton: new Uint8Array(value), parts: [] }
+        const row = { num, size: value.length, added: 0, recipe: null, skeleton: new Uint8Array(value), parts: [] }
         return writer.submit({ partition: 0, epoch: 0, operations: [operation(bodyAdd, row)], bytes: value.length })
       })
       await Promise.all(units)

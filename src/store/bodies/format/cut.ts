@@ -24,7 +24,7 @@ export interface Source {
 
 /** A body row that only lacks its number, and the scratch files it refers to. */
 export interface Cut {
-  readonly row: Omit<BodyRow, 'num'>
+  readonly row: Omit<BodyRow, 'num' | 'added'>
   readonly scratch: readonly string[]
   /** Where the parts stand. */
   readonly spans: readonly Span[]

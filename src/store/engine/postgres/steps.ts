@@ -17,6 +17,7 @@ export const steps: ReadonlyMap<number, string> = new Map([
     37,
     'ALTER TABLE tally ADD COLUMN forgotten bigint NOT NULL DEFAULT 0; ALTER TABLE tally ALTER forgotten DROP DEFAULT',
   ],
+  [38, 'CREATE TABLE as_lines (body bigint NOT NULL PRIMARY KEY, added bigint NOT NULL)'],
 ])
 
 /** Before this schema nobody had a database behind an address. */
