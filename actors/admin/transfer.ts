@@ -6,8 +6,8 @@
 // each account is one unit. What is there already stays as it is, so that an import may be run again. One-time code seeds
 // and passwords in URLs leave unsealed, as the hashes beside them do, and are sealed anew by the service they come to.
 
+import { ContainerWriter, type Frame, kinds, readContainer } from '#lib/bytes/container.ts'
 import { Fault } from '#lib/fault.ts'
-import { ContainerWriter, type Frame, kinds, readContainer } from '#lib/process/container.ts'
 import type { SecretBox } from '#lib/secret/secret-box.ts'
 import {
   type AccountEntry,

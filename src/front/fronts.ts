@@ -14,6 +14,7 @@ import { limits } from '#lib/limits.ts'
 import { addCounted, type Counted, type Metrics } from '#lib/metrics.ts'
 import { detach } from '#lib/process/background.ts'
 import { newLine } from '#lib/process/link.ts'
+import { memoryIsScarce } from '#lib/process/memory.ts'
 import { Thread } from '#lib/process/thread.ts'
 import { requireFree, requireSole } from '#net/listener.ts'
 import type { KeyPair } from '#net/tls/tls.ts'
@@ -37,13 +38,13 @@ export interface FrontsOptions extends HomeOf, RoomOptions {
 }
 
 /**
- * How many front threads a service has. By itself none on one core, where they only cost; two on two, where the actors leave half
+ * How many front threads a service has. By itself none on one core, where they only cost, and none where memory is scarce; two on two, where the actors leave half
  * of a core to sessions (bench/NOTES.md); beyond that one less than cores, up to where the actors are busy with what so many ask.
  */
 export function frontsOf(threads: Config['threads']): number {
   if (threads !== 'auto') return threads
   const cores = availableParallelism()
-  return cores === 1 ? 0 : Math.min(limits.front.autoMax, Math.max(2, cores - 1))
+  return cores === 1 || memoryIsScarce() ? 0 : Math.min(limits.front.autoMax, Math.max(2, cores - 1))
 }
 
 export class Fronts {

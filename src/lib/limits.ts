@@ -1,6 +1,9 @@
 // Every limit there is, with unit and reason. Nothing in the service grows without one of these.
 //
-// Names end in what they bound: Max, Ms, Bytes. What an operator may change is in config.ts and starts from here.
+// Names end in what they bound: Max, Ms, Bytes. What an operator may change is in config.ts and starts from here. What may fill the
+// memory has a part of what there is of it as a bound, too: a machine with 4 GB has all of the numbers that stand here.
+
+import { withinMemory } from './process/memory.ts'
 
 const kib = 1024
 const mib = 1024 * kib
@@ -62,7 +65,9 @@ export const limits = {
     /** Units waiting for a batch; more is a busy answer. */
     pendingUnitsMax: 20_000,
     /** Bytes waiting for a batch. */
-    pendingBytesMax: 256 * mib,
+    pendingBytesMax: withinMemory(256 * mib, 8),
+    /** Pages that the writer keeps in memory; who reads keeps half of it. */
+    pagesBytesMax: withinMemory(32 * mib, 32),
     /** Pages of the write-ahead log before it is copied back into the database. */
     checkpointPages: 8000,
     /** Pages of it at which the writer waits for the thread that copies, and for how long at most. */
@@ -78,7 +83,7 @@ export const limits = {
     /** Received bytes kept in memory before they go to a file of their own. */
     spillBytes: 1 * mib,
     /** The same of all messages that come in on a thread; beyond it a file is made once there are `chunkBytes` of one. */
-    comingBytesMax: 128 * mib,
+    comingBytesMax: withinMemory(128 * mib, 16),
     /** Room on the disk that scratch files leave for what has arrived and for the store: the smaller of these, looked at again so soon and
      *  after so many bytes. */
     roomKeptBytes: 256 * mib,
@@ -98,7 +103,7 @@ export const limits = {
     /** A body up to this size is put together at once when it is opened; larger ones are streamed. */
     wholeBytesMax: 1 * mib,
     /** Opened bodies kept for those who read them again; a mailbox of 10,000 small messages fits. */
-    cacheBytesMax: 64 * mib,
+    cacheBytesMax: withinMemory(64 * mib, 16),
     /** Pieces of long answers that are read ahead on the thread at once, and how long one of them may take. */
     aheadMax: 16,
     aheadMs: 2 * second,
@@ -260,7 +265,7 @@ export const limits = {
     /** The same of a request that needs no token: half of `inFlightMax` of them are a quarter of `heldBytesMax`. */
     strangeBodyBytesMax: 64 * kib,
     /** A body that carries a message or a file. */
-    uploadBytesMax: 96 * mib,
+    uploadBytesMax: withinMemory(96 * mib, 8),
     /** A path parameter (api-semantics 1.1). */
     pathParameterLengthMax: 196,
     /** Nesting of JSON and of bracketed keys. */
@@ -297,7 +302,7 @@ export const limits = {
     /** Bytes of one body that may wait for whoever takes it as a stream before the socket is paused. */
     bodyWindowBytes: 256 * kib,
     /** Bytes of all bodies held in memory at once; more is a busy answer. Strangers have a part of it, and one account. */
-    heldBytesMax: 512 * mib,
+    heldBytesMax: withinMemory(512 * mib, 8),
     heldStrangeShare: 1 / 4,
     heldAccountShare: 1 / 2,
     /** Bytes of a refused body that are read and thrown away so that the client sees the answer; more closes. */
@@ -638,7 +643,7 @@ export const limits = {
     heardMs: 2 * second,
     /** How long an orderly stop waits for one, sessions included. */
     closeMs: 15 * second,
-    heapMib: 2048,
+    heapMib: withinMemory(2048, 2 * mib),
     /** As much as the main thread has (lib/process/heap.ts): longer halts are felt by all sessions of a front. */
     youngMib: 12,
     /** Of all connections, what fronts may have where HTTP stays on the main thread; else they have all. */
@@ -772,7 +777,7 @@ export const limits = {
     /** Sorting or threading a folder, which may have hundreds of thousands of messages, beside those of others. */
     arrangeMs: 5 * minute,
     /** Heap of a thread for long reads: searches and orders of so many accounts at once. */
-    readHeapMib: 1024,
+    readHeapMib: withinMemory(1024, 4 * mib),
     /** Encryption of mail on its way into a folder: it has a thread of its own, so that no search delays a delivery. */
     sealQueueMax: 256,
     sealsPerKeyMax: 64,
@@ -806,8 +811,8 @@ export const limits = {
     /** A delivery waits no longer for what was learned. */
     totalMs: 1 * second,
     /** Models of 6 MiB that the thread keeps ready, and that each thread where mail arrives keeps of them. */
-    modelsMax: 12,
-    modelsHereMax: 6,
+    modelsMax: withinMemory(12, 12 * 6 * mib),
+    modelsHereMax: withinMemory(6, 24 * 6 * mib),
     /** Marks of one account that wait to be learned; what is marked beyond is not learned. */
     waitingMax: 10_000,
     /** Marks learned at once, and the pause after them. */
@@ -1450,7 +1455,7 @@ export const limits = {
     sourceAnswerMs: 30 * minute,
     sourceCloseMs: 10 * second,
     /** Heap of the thread that reads it: numbers of as many messages as a line may have. */
-    sourceHeapMib: 256,
+    sourceHeapMib: withinMemory(256, 4 * mib),
     /** Accounts elsewhere that are fetched at once, of the whole service. */
     sourcesMax: 2,
     /** After which one of them goes behind those that wait. */

@@ -9,6 +9,7 @@ import { PerformanceObserver, performance } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { after, every, type Timer } from '../clock.ts'
+import { memoryIsScarce } from './memory.ts'
 
 /** How much a heap may grow, percent of what was in use, before old garbage is looked for. */
 const growthPercent = { small: 30, warm: 200 }
@@ -39,6 +40,8 @@ function letGo(): void {
  * their time from the other threads (2 to 3% of the deliveries, on two cores).
  */
 export function keepWarm(): void {
+  // What has little memory stays as small as it began (`boundYoung`), for some percent of the time.
+  if (memoryIsScarce()) return
   usualPercent = growthPercent.warm
   if (holders === 0) setFlagsFromString(`--heap-growing-percent=${usualPercent}`)
   setFlagsFromString('--no-flush-bytecode')
@@ -62,6 +65,8 @@ const growthsMax = 8
 export function boundYoung(): void {
   // Another engine may not know it, and says so on its error output.
   if (!process.versions.v8.startsWith('12.')) return
+  // There the engine's own bounds are lower, and threads have a bound of their own (thread.ts).
+  if (memoryIsScarce()) return void keepHeapSmall()
   setFlagsFromString(`--min-semi-space-size=${youngBytes / 2 / 1024 / 1024}`)
   // A start makes much garbage before anybody hears of it.
   growYoung()

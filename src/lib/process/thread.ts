@@ -10,6 +10,7 @@ import { threadOptions } from '../build-info.ts'
 import { after, clockShift } from '../clock.ts'
 import { limits } from '../limits.ts'
 import { detach } from './background.ts'
+import { memoryIsScarce } from './memory.ts'
 import { mayEnd, newGate } from './native.ts'
 import { type Answer, type Close, type Reply, type Request, settled, type ThreadData } from './task.ts'
 
@@ -37,6 +38,9 @@ interface Asked {
   readonly reject: (error: unknown) => void
 }
 
+/** Young part of a thread's heap where memory is scarce: the engine's own choice would be sixteen times as much. */
+const scarceYoungMib = 3
+
 /** How often it is looked whether a thread has loaded what it loads, milliseconds. */
 const lookMs = 2
 
@@ -55,7 +59,7 @@ export class Thread {
   #failure: unknown
 
   constructor(form: ThreadForm) {
-    const { file, given, heapMib, youngMib } = form
+    const { file, given, heapMib, youngMib = memoryIsScarce() ? scarceYoungMib : undefined } = form
     this.#form = form
     this.#worker = new Worker(file, {
       workerData: { gate: this.#gate, clock: clockShift(), given } satisfies ThreadData,

@@ -9,6 +9,7 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { Fault } from '#lib/fault.ts'
 import { isPassing } from '#lib/lasting.ts'
+import { limits } from '#lib/limits.ts'
 import { fold, mayFoldToAscii } from '#mail/text/fold.ts'
 import { giveToOwner } from '../../folder/owner.ts'
 import { inWords } from '../dialect.ts'
@@ -23,7 +24,7 @@ export type Sql = (text: string) => Statement
 
 /** Pages of this size measured best for mixed small rows and bodies (bench/NOTES.md). */
 const pageBytes = 4096
-const cacheKib = 32 * 1024
+const cacheKib = Math.floor(limits.writer.pagesBytesMax / 1024)
 
 /**
  * Opens, and makes where it is missing, the database at `file` for the one writer. A commit is on disk when it is over, but
@@ -138,7 +139,7 @@ function opened(file: string, options: Database.Options = {}): Handle {
 export function openForReading(file: string): Handle {
   const handle = opened(file, { readonly: true, fileMustExist: true, timeout: 5000 })
   handle.pragma('query_only = ON')
-  handle.pragma(`cache_size = -${cacheKib / 2}`)
+  handle.pragma(`cache_size = -${Math.floor(cacheKib / 2)}`)
   handle.pragma('temp_store = MEMORY')
   // The engine's own lower() knows ASCII alone.
   handle.function('folded', { deterministic: true }, text => fold(String(text)))
