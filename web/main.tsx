@@ -6,6 +6,7 @@ import { render } from 'preact'
 import { accountTexts } from './account/texts/texts.ts'
 import { adminTexts } from './admin/texts/texts.ts'
 import type { AreaEntry } from './base/area.ts'
+import { local } from './base/browser.ts'
 import { keepFocus } from './base/focus.ts'
 import { whose } from './base/kept.ts'
 import { applyLanguage } from './base/language.ts'
@@ -36,7 +37,7 @@ const areas: readonly AreaEntry[] = [
     isOpen: session => session.user !== undefined,
     texts: mailTexts,
     load: async () => (await import('./mail/area.ts')).area,
-    mayKeep: user => Object.keys(localStorage).some(key => /^teal\.(letters|deed)\./.test(key) && key.includes(user)),
+    mayKeep: user => local.keys().some(key => /^teal\.(letters|deed)\./.test(key) && key.includes(user)),
   },
   {
     name: 'contacts',

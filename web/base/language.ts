@@ -4,6 +4,7 @@
 // Only the language that is shown is loaded. Components read `catalogue.value` and follow a change by themselves.
 
 import { signal } from '@preact/signals'
+import { local } from './browser.ts'
 
 /** Code -> its own name. */
 export const languages = { en: 'English', de: 'Deutsch', ar: 'العربية' } as const
@@ -47,7 +48,7 @@ const opened = new Set<Catalogue<unknown>>()
 
 /** Shows everything in another language. */
 export async function choose(code: Language): Promise<void> {
-  localStorage.setItem(kept, code)
+  local.set(kept, code)
   await Promise.all([...opened].map(one => one.load(code)))
   language.value = code
   applyLanguage()
@@ -65,7 +66,7 @@ export function applyLanguage(): void {
 }
 
 function preferred(): Language {
-  const wanted = [localStorage.getItem(kept) ?? '', ...navigator.languages].map(one => one.slice(0, 2).toLowerCase())
+  const wanted = [local.get(kept) ?? '', ...navigator.languages].map(one => one.slice(0, 2).toLowerCase())
   return wanted.find((one): one is Language => one in languages) ?? 'en'
 }
 

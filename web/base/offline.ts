@@ -36,7 +36,11 @@ export async function forgetPage(): Promise<void> {
   clearTimeout(timer)
   timer = undefined
   if (!('serviceWorker' in navigator)) return
-  const found = await navigator.serviceWorker.getRegistration('/')
-  await found?.unregister()
-  for (const name of await caches.keys()) if (name.startsWith(prefix)) await caches.delete(name)
+  try {
+    const found = await navigator.serviceWorker.getRegistration('/')
+    await found?.unregister()
+    for (const name of await caches.keys()) if (name.startsWith(prefix)) await caches.delete(name)
+  } catch {
+    // Where site data is forbidden nothing was kept.
+  }
 }

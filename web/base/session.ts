@@ -5,6 +5,7 @@
 // windows of a browser hear when one of them signs in or out.
 
 import { signal } from '@preact/signals'
+import { local, otherWindows } from './browser.ts'
 import { call, Refusal, type Reply, watchSession } from './client.ts'
 import { forgetKept, keep, keepFor, kept, removeOthers, whose } from './kept.ts'
 import { forgetPage, keepPage } from './offline.ts'
@@ -40,10 +41,9 @@ const owed = 'teal.owed.sign-out'
 let held: string | undefined
 
 /** Other windows of this browser. */
-const others = new BroadcastChannel('teal.session')
-others.addEventListener('message', ({ data }) => {
-  if (data === '') end()
-  else if (data !== session.value?.user?.id) refreshSession().catch(() => {})
+const tellOthers = otherWindows<string>('teal.session', user => {
+  if (user === '') end()
+  else if (user !== session.value?.user?.id) refreshSession().catch(() => {})
 })
 
 /** Questions and answers, in order: whoever signed in meanwhile is not signed out by an answer of before. */
@@ -61,7 +61,7 @@ export async function refreshSession(): Promise<void> {
 /** The first question; where there is no answer, what is known from before goes on, and it is asked until there is one. */
 export async function startSession(): Promise<void> {
   const user = whose()
-  isLikelyNobody.value = user === '' && localStorage.getItem(owed) === null && document.querySelector('form') !== null
+  isLikelyNobody.value = user === '' && local.get(owed) === null && document.querySelector('form') !== null
   const asking = ask()
   const late = new Promise<'late'>(resolve => setTimeout(resolve, answerMs, 'late'))
   const how = await Promise.race([
@@ -74,7 +74,7 @@ export async function startSession(): Promise<void> {
   if (how === 'answered') return
   asking.catch(() => askAgain())
   if (session.value !== null) return
-  const known = localStorage.getItem(owed) !== null ? nobody : await kept<Session>(user, name)
+  const known = local.get(owed) !== null ? nobody : await kept<Session>(user, name)
   if (user === '') await removeOthers('')
   if (session.value !== null) return
   // Who types already goes on while the service is slow.
@@ -86,9 +86,9 @@ export async function startSession(): Promise<void> {
 }
 
 async function ask(): Promise<void> {
-  if (localStorage.getItem(owed) !== null) {
+  if (local.get(owed) !== null) {
     await call('DELETE /session')
-    localStorage.removeItem(owed)
+    local.remove(owed)
   }
   await refreshSession()
 }
@@ -119,7 +119,7 @@ function show(entered: Session, isLong: boolean, turn: number): void {
   shown = turn
   isUnreached.value = false
   if (entered.signedIn) {
-    localStorage.removeItem(owed)
+    local.remove(owed)
     isEnded.value = false
   } else if (session.value?.signedIn === true) isEnded.value = true
   if (user !== undefined && held !== undefined && user !== held) {
@@ -130,7 +130,7 @@ function show(entered: Session, isLong: boolean, turn: number): void {
   session.value = entered
   // Who acts as somebody else leaves nothing here.
   if (entered.acting !== undefined) return
-  if (user !== undefined) others.postMessage(user)
+  if (user !== undefined) tellOthers(user)
   // What is kept and what goes is not in the way of what is shown.
   if (isLong) void settle(entered, isLong)
   else
@@ -175,11 +175,11 @@ export async function signOut(): Promise<boolean> {
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'Unreachable') throw error
     // The cookie is the service's to take; until then nobody is let on with it here.
-    localStorage.setItem(owed, '1')
+    local.set(owed, '1')
     askAgain()
   }
   end()
-  others.postMessage('')
+  tellOthers('')
   await forget()
   return true
 }

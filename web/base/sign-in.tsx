@@ -32,7 +32,13 @@ export function SignIn({ onTyping }: { onTyping(): void }) {
       <div class="card">
         <Sign size={48} />
         <h1>{texts.signInTitle}</h1>
-        {isEnded.value && <p role="status">{texts.ended}</p>}
+        {navigator.cookieEnabled === false ? (
+          <p class="failure" role="alert">
+            {texts.cookies}
+          </p>
+        ) : (
+          isEnded.value && <p role="status">{texts.ended}</p>
+        )}
         {pending.value !== null ? (
           <SecondFactor
             pending={pending.value}

@@ -4,19 +4,20 @@
 
 import { signal } from '@preact/signals'
 import { useId } from 'preact/hooks'
+import { local } from '../base/browser.ts'
 import { ask, type Lines } from './rest.ts'
 import { devTexts } from './texts/texts.ts'
 
 const kept = 'teal.dev.notify'
 const isKnown = 'Notification' in window
-const isWanted = signal(isKnown && localStorage.getItem(kept) === 'yes' && Notification.permission === 'granted')
+const isWanted = signal(isKnown && local.get(kept) === 'yes' && Notification.permission === 'granted')
 const isRefused = signal(isKnown && Notification.permission === 'denied')
 
 async function want(wanted: boolean): Promise<void> {
   const granted = wanted && (await Notification.requestPermission()) === 'granted'
   isRefused.value = Notification.permission === 'denied'
   isWanted.value = granted
-  localStorage.setItem(kept, granted ? 'yes' : 'no')
+  local.set(kept, granted ? 'yes' : 'no')
 }
 
 /** Tells of the newest mail, unless the page is before somebody's eyes. */

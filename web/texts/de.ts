@@ -49,6 +49,7 @@ export const de: BaseTexts = {
   acting: 'Handeln im Namen eines Benutzers',
   actingAs: (name, until) => `Sie handeln bis ${until} im Namen von ${name}.`,
   endActing: 'Zurück',
+  cookies: 'Dieser Browser nimmt von dieser Seite keine Cookies an. Ohne sie kann sich hier niemand anmelden.',
   ended: 'Ihre Sitzung ist zu Ende. Melden Sie sich an, um weiterzumachen: Was Sie geschrieben haben, ist noch da.',
   signInTitle: 'Bei Ihrem Postfach anmelden',
   username: 'Adresse oder Benutzername',

@@ -47,6 +47,7 @@ export const en = {
   acting: 'Acting as a user',
   actingAs: (name: string, until: string) => `You act as ${name} until ${until}.`,
   endActing: 'Go back',
+  cookies: 'This browser takes no cookies from this site. Without them nobody can sign in here.',
   ended: 'Your session has ended. Sign in to go on: what you wrote is still here.',
   signInTitle: 'Sign in to your mail',
   username: 'Address or username',

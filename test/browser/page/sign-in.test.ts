@@ -74,6 +74,35 @@ test('what is typed before the script is there stays when it is, and signs in wi
   expect(cookie?.expires).toBeGreaterThan(0)
 })
 
+test('where a browser forbids site data the page is of use, and where it takes no cookies that is said', async () => {
+  await service.user('private')
+  const page = await pages.visit('/app/mail')
+  await page.addInitScript(`{
+    const forbid = () => { throw new DOMException('The operation is insecure.', 'SecurityError') }
+    for (const name of ['localStorage', 'indexedDB', 'caches']) Object.defineProperty(globalThis, name, { get: forbid })
+    globalThis.BroadcastChannel = function () { forbid() }
+    // Frames of letters have none.
+    if ('serviceWorker' in navigator) navigator.serviceWorker.getRegistration = async () => forbid()
+  }`)
+  const cdp = await page.context().newCDPSession(page)
+  await cdp.send('Emulation.setDocumentCookieDisabled', { disabled: true })
+  await page.reload()
+  await page.getByRole('alert').getByText('This browser takes no cookies').waitFor()
+  await cdp.send('Emulation.setDocumentCookieDisabled', { disabled: false })
+  await page.reload()
+  await page.getByLabel('Address or username').fill('private')
+  expect(await page.getByText('This browser takes no cookies').count()).toBe(0)
+  await page.getByLabel('Password').fill('secret of private')
+  await page.getByLabel('Appearance').selectOption('dark')
+  expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('button', { name: 'New message' }).click()
+  await page.getByLabel('Subject').fill('Kept nowhere')
+  await page.getByRole('button', { name: 'You: private' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in to your mail' }).waitFor()
+})
+
 test('the name that is changed is kept', async () => {
   await service.user('name', { name: 'Before' })
   const page = await pages.visit('/app/account', { as: 'name' })

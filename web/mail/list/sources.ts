@@ -3,6 +3,7 @@
 // Each is jumped into by the number of a row. A search that is still typed is content with what is found in a moment.
 
 import { signal } from '@preact/signals'
+import { local } from '../../base/browser.ts'
 import { call } from '../../base/client.ts'
 import type { Folder, Row } from '../store.ts'
 
@@ -19,11 +20,11 @@ export type Source = (first: number, limit: number, signal: AbortSignal, isQuick
 const kept = 'teal.mail.conversations'
 
 /** Whether folders are listed by conversations. */
-export const byConversation = signal(localStorage.getItem(kept) !== 'no')
+export const byConversation = signal(local.get(kept) !== 'no')
 
 export function setByConversation(is: boolean): void {
   byConversation.value = is
-  localStorage.setItem(kept, is ? 'yes' : 'no')
+  local.set(kept, is ? 'yes' : 'no')
 }
 
 /** What a list is of. */

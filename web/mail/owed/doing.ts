@@ -3,6 +3,7 @@
 // Where the service does not answer it waits and is tried again. What cannot be done any more is said, and lists show how it is. Where
 // an answer was lost, messages that are not there any more are where they were to go.
 
+import { otherWindows } from '../../base/browser.ts'
 import { call, isPassing, Refusal } from '../../base/client.ts'
 import { number } from '../../base/language.ts'
 import { explain, failed } from '../../base/notice.tsx'
@@ -34,9 +35,8 @@ interface Told {
 }
 
 /** Other windows, which may wait to hear how it went. */
-const others = new BroadcastChannel('teal.owed')
-others.addEventListener('message', ({ data }: MessageEvent<Told>) => {
-  if (data.user === session.value?.user?.id) settle(data.id, data.outcome)
+const tellOthers = otherWindows<Told>('teal.owed', told => {
+  if (told.user === session.value?.user?.id) settle(told.id, told.outcome)
 })
 
 /** Wants something done; lists show it at once. @returns its id, and how it went or that it waits */
@@ -149,7 +149,7 @@ function isSurelyNotDone(error: unknown): boolean {
 function finish(id: string, outcome: Outcome): void {
   drop(id)
   settle(id, outcome)
-  others.postMessage({ user: user(), id, outcome } satisfies Told)
+  tellOthers({ user: user(), id, outcome })
 }
 
 function settle(id: string, outcome: Outcome): void {

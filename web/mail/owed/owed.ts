@@ -5,6 +5,7 @@
 // as somebody else leaves nothing here.
 
 import { signal } from '@preact/signals'
+import { local } from '../../base/browser.ts'
 import { session } from '../../base/session.ts'
 import type { Row } from '../store.ts'
 
@@ -60,12 +61,12 @@ function place(): string {
 export function readOwed(): readonly Owed[] {
   const start = place()
   const found = [...unkept.values()]
-  for (const key of Object.keys(localStorage)) {
+  for (const key of local.keys()) {
     if (!key.startsWith(start)) continue
     try {
-      found.push(JSON.parse(localStorage.getItem(key) ?? '') as Owed)
+      found.push(JSON.parse(local.get(key) ?? '') as Owed)
     } catch {
-      localStorage.removeItem(key)
+      local.remove(key)
     }
   }
   found.sort((a, b) => (a.id < b.id ? -1 : 1))
@@ -99,13 +100,7 @@ function put(one: Owed): void {
 }
 
 function isPut(one: Owed): boolean {
-  if (session.value?.acting !== undefined) return false
-  try {
-    localStorage.setItem(place() + one.id, JSON.stringify(one))
-    return true
-  } catch {
-    return false
-  }
+  return session.value?.acting === undefined && local.set(place() + one.id, JSON.stringify(one))
 }
 
 /** Notes how it goes with one that is still there. */
@@ -130,7 +125,7 @@ export function renumber({ id, deed: { mailbox } }: Owed, numbers: ReadonlyMap<n
 /** It is done, or will not be. */
 export function drop(id: string): void {
   unkept.delete(id)
-  localStorage.removeItem(place() + id)
+  local.remove(place() + id)
   readOwed()
 }
 

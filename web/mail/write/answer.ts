@@ -2,6 +2,7 @@
 //
 // What is quoted was written by strangers: HTML goes through rich/safe.ts before it stands in the page.
 
+import { local } from '../../base/browser.ts'
 import { call } from '../../base/client.ts'
 import { moment } from '../../base/language.ts'
 import { type Person, personName, personText, shownName } from '../../base/names.ts'
@@ -28,15 +29,11 @@ import { escaped, htmlOf } from './rich/text.ts'
 
 /** Whether one writes with form, as one did last. */
 function isRich(): boolean {
-  return localStorage.getItem(place()) === 'rich'
+  return local.get(place()) === 'rich'
 }
 
 export function rememberRich(rich: boolean): void {
-  try {
-    localStorage.setItem(place(), rich ? 'rich' : 'plain')
-  } catch {
-    // Then it is as it was before.
-  }
+  local.set(place(), rich ? 'rich' : 'plain')
 }
 
 function place(): string {

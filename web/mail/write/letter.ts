@@ -4,6 +4,7 @@
 // connection nor a closed window loses a word, nor a file that is on its way (kept-files.ts). A letter is open in one window at a time (a lock of the browser says in which).
 
 import { type Signal, signal } from '@preact/signals'
+import { local } from '../../base/browser.ts'
 import { user } from '../store.ts'
 import { forgetFiles, lettersWithFiles } from './kept-files.ts'
 
@@ -137,7 +138,7 @@ function place(): string {
 
 function readAll(): Record<string, Stored> {
   try {
-    return JSON.parse(localStorage.getItem(place()) ?? '{}') as Record<string, Stored>
+    return JSON.parse(local.get(place()) ?? '{}') as Record<string, Stored>
   } catch {
     return {}
   }
@@ -148,12 +149,7 @@ export function keepHere(letter: Letter): void {
   const { draft, reference, pending } = letter
   const isSaved = letter.kept.value === 'same' && pending === null && letter.uploads.value.length === 0
   const all = { ...readAll(), [letter.key]: { fields: letter.fields.value, draft, reference, pending, isSaved } }
-  try {
-    localStorage.setItem(place(), JSON.stringify(all))
-    letter.isHere = true
-  } catch {
-    letter.isHere = false
-  }
+  letter.isHere = local.set(place(), JSON.stringify(all))
 }
 
 /** Whether something of it is lost when the page is left now. */
@@ -164,7 +160,7 @@ export function isLostWithPage({ isHere, kept, uploads }: Letter): boolean {
 export function forgetHere({ key }: Letter): void {
   void forgetFiles(key)
   const { [key]: _, ...rest } = readAll()
-  localStorage.setItem(place(), JSON.stringify(rest))
+  local.set(place(), JSON.stringify(rest))
 }
 
 /** How many letters this browser alone has. */
@@ -173,7 +169,7 @@ export function countHere(): number {
 }
 
 export async function forgetAllHere(): Promise<void> {
-  localStorage.removeItem(place())
+  local.remove(place())
   await forgetFiles()
 }
 
