@@ -1,7 +1,7 @@
 // Who is let in at the door of a stranger's mail: how much comes from one network, how many wrong names it tries, and whether
 // mail that looks suspicious has to come a second time (greylisting, RFC 6647).
 //
-// Promises: nobody is refused for good here. Counts are of networks (/24, /64), and of domains that hosts are named in, and lie in the cache of the data directory, where
+// Promises: nobody is refused for good here. Counts are of networks (/24, /64, wrong names of the IPv6 ones around that as well), and of domains that hosts are named in, and lie in the cache of the data directory, where
 // they are bounded and pass; when they are lost, somebody has to come once more. Networks that are no strangers are not asked.
 
 import { createHash } from 'node:crypto'
@@ -10,7 +10,7 @@ import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Metrics } from '#lib/metrics.ts'
 import { networksOf } from '#lib/network.ts'
-import type { Counters } from '#store/folder/counters.ts'
+import type { Count, Counters } from '#store/folder/counters.ts'
 
 export interface DoorOptions {
   readonly counters: Counters
@@ -47,10 +47,11 @@ export class Door {
   /** Before a message of this host. @throws Fault NetworkBusy, TooManyUnknown */
   async enter(ip: string): Promise<void> {
     const { counters, messagesMax } = this.#options
-    const network = networkAround(ip)
-    if (network === '') return
+    const networks = networksAround(ip)
+    const [network] = networks
+    if (network === undefined) return
     if ((this.#quiet.get(network) ?? 0) <= now()) {
-      const { used } = await counters.counted('unknown recipients', network)
+      const used = most(await Promise.all(networks.map(one => counters.counted('unknown recipients', one))))
       if (used >= limits.smtp.networkUnknownMax) return this.#refuse('unknown', 'TooManyUnknown')
       this.#keepQuiet(network, used)
     }
@@ -71,9 +72,11 @@ export class Door {
 
   /** After a wrong name: whoever tries many waits longer for each answer. @throws Fault TooManyUnknown */
   async unknown(ip: string, errors: number): Promise<void> {
-    const network = networkAround(ip)
-    if (network === '') return
-    const { used } = await this.#options.counters.count('unknown recipients', network, limits.time.hour)
+    const networks = networksAround(ip)
+    if (networks.length === 0) return
+    const { counters } = this.#options
+    const { hour } = limits.time
+    const used = most(await Promise.all(networks.map(one => counters.count('unknown recipients', one, hour))))
     const { tarpitFrom, tarpitMs, tarpitMaxMs, networkUnknownMax } = limits.smtp
     const over = Math.max(errors, used / 2) - tarpitFrom
     if (over >= 0) await sleep(Math.min(tarpitMaxMs, tarpitMs * (over + 1)))
@@ -87,7 +90,7 @@ export class Door {
       const { allowed } = await counters.spend('organization messages', organization, limits.time.hour, most)
       if (!allowed) this.#refuse('messages', 'NetworkBusy')
     }
-    const network = networkAround(ip)
+    const [network = ''] = networksAround(ip)
     const { greylistFrom, greylistMs, greylistWindowMs, greylistKeptMs } = limits.smtp
     if (!greylist || network === '' || suspicion < greylistFrom) return
     const pair = digest(network, from.slice(from.lastIndexOf('@') + 1).toLowerCase())
@@ -106,10 +109,16 @@ export class Door {
   }
 }
 
-/** The /24 of an IPv4 address, the /64 of IPv6. */
-function networkAround(ip: string): string {
+/** The /24 of an IPv4 address; of IPv6 the /64, and what is around it. */
+function networksAround(ip: string): readonly string[] {
   const networks = networksOf(ip)
-  return (networks.find(one => one.endsWith('/24')) ?? networks[0]) || ''
+  const four = networks.find(one => one.endsWith('/24'))
+  return four === undefined ? networks : [four]
+}
+
+/** What has been counted, in parts of what a network of that size may have. */
+function most(counts: readonly Count[]): number {
+  return Math.max(...counts.map(({ used }, at) => used / (limits.net.networkSteps[at] ?? 1)))
 }
 
 function digest(...parts: string[]): string {

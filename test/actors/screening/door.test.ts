@@ -66,6 +66,20 @@ test('after very many nothing is taken from the network any more, for an hour', 
   await expect(door.enter('192.0.2.1')).resolves.toBeUndefined()
 })
 
+test('of IPv6 a /48 and a /32 are networks, too: who has them has /64s without end', async () => {
+  const [, ofSite = 0, ofProvider = 0] = limits.net.networkSteps
+  await cache.count('unknown recipients', '2001:db8:1:1::/64', limits.time.hour, networkUnknownMax - 1)
+  await door.enter('2001:db8:1:1::5')
+  for (let at = 1; at <= ofSite * networkUnknownMax; at++) void door.unknown(`2001:db8:1:${at.toString(16)}::1`, 0)
+  await vi.advanceTimersByTimeAsync(tarpitMaxMs)
+  await expect(door.enter('2001:db8:1:fff0::5')).rejects.toMatchObject({ code: 'TooManyUnknown' })
+  await expect(waits('2001:db8:1:fff0::5', 0)).rejects.toMatchObject({ code: 'TooManyUnknown' })
+  await expect(door.enter('2001:db8:2::5')).resolves.toBeUndefined()
+  await cache.count('unknown recipients', '2001:db8::/32', limits.time.hour, ofProvider * networkUnknownMax)
+  await expect(door.enter('2001:db8:3::5')).rejects.toMatchObject({ code: 'TooManyUnknown' })
+  await expect(door.enter('2001:db9::5')).resolves.toBeUndefined()
+})
+
 test('messages of one network have a number in an hour, where there is to be one', async () => {
   const strict = new Door({ counters: cache, greylist: false, messagesMax: 2, organizationMessagesMax: 0, metrics })
   await strict.enter('203.0.113.5')
