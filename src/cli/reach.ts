@@ -129,14 +129,14 @@ class Client implements Reach {
   }
 
   async call<Answer>(method: Method, path: string, body?: object, role = 'root'): Promise<Answer> {
-    return (await json(await this.take(method, path, body, role))) as Answer
+    return (await wholeOf(await this.take(method, path, body, role))) as Answer
   }
 
   async send<Answer>(path: string, body: AsyncIterable<Uint8Array> | Uint8Array, role = 'root'): Promise<Answer> {
     const headers = { 'x-access-token': role, 'content-type': 'application/octet-stream' }
     const answer = await this.request('POST', path, headers, body)
     await refuse(answer, this.own)
-    return (await json(answer)) as Answer
+    return (await wholeOf(answer)) as Answer
   }
 
   async take(method: Method, path: string, body?: object, role = 'root'): Promise<IncomingMessage> {
@@ -167,7 +167,7 @@ class Client implements Reach {
         ...{ method, path, agent: this.#agent, socketPath: this.#named.path },
         ...{ headers: { ...headers, ...length }, timeout: transfer.callMs, signal },
       })
-      request.on('response', resolve).on('error', reject)
+      request.on('response', resolve).on('error', error => reject(goneOr(error)))
       request.on('timeout', () => request.destroy(new Fault('TimedOut')))
       if (whole) request.end(body)
       else {
@@ -178,6 +178,27 @@ class Client implements Reach {
     })
   }
 }
+
+/** @throws Fault Stopping where who answers ended on the way */
+async function wholeOf(answer: IncomingMessage): Promise<unknown> {
+  try {
+    return await json(answer)
+  } catch (error) {
+    throw goneOr(error)
+  }
+}
+
+/** What an error says of a service that was there and is no more, killed or ended; others as they are. */
+function goneOr(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === undefined || !goneCodes.has(code)) return error
+  const text =
+    'The service ended before it answered: its log (journalctl -u teal, or log.file) says how, and the log of the machine (dmesg) ' +
+    'whether it had too little memory. What it confirmed is stored; when it runs again, run this again'
+  return new Fault('Stopping', { text, cause: error })
+}
+
+const goneCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ECONNREFUSED', 'ENOENT'])
 
 const encoded = (body: object) => Buffer.from(JSON.stringify(body))
 const statusOf = ({ statusCode = 500 }: IncomingMessage) => statusCode

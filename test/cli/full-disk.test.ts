@@ -114,6 +114,8 @@ async function inboxOf(env: Record<string, string>): Promise<number> {
 
 test.each(['maildir', 'mbox'])('import-%s', async kind => {
   const env = directory('disk')
+  // On so small a disk there is little room from the beginning.
+  expect((await runTeal(['status'], env, mounted?.enter)).out).toMatch(/^Only \d+ MiB free for .*put off/m)
   fill(3_000_000)
   await refused(env, `import-${kind}`, `alice:${join(source, kind)}`)
   makeRoom()

@@ -149,6 +149,20 @@ test('commands say what a service beside them meets, wait for one that starts, a
   advanceClock(2 * limits.transfer.holderMs)
   expect(await refused).toMatchObject({ code: 1, err: expect.stringContaining('does not answer') })
   still.close()
+  // One that is killed while it works on what it was asked.
+  const dying = createServer(socket => {
+    socket.once('data', head => {
+      if (head.toString('latin1').startsWith('GET /control '))
+        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
+      else socket.destroy()
+    })
+  }).listen(controlFile(held))
+  await once(dying, 'listening')
+  expect(await inside.teal('user', 'list')).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^teal: The service ended before it answered: .*run this again\n$/),
+  })
+  dying.close()
   // Nobody is there, and somebody has it to himself.
   const alone = lock(lockFile(held))
   let over = false

@@ -5,6 +5,7 @@
 // code.
 
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { Command } from 'commander'
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
@@ -17,7 +18,7 @@ import { openReader } from '#store/engine/sqlite/reader.ts'
 import { becomeOwner } from '#store/folder/owner.ts'
 import { databaseFile, databaseOf, lockFile, type Place, runFile } from '#store/folder/place.ts'
 import { backupDatabase, restoreBackup, takeBackup } from '#store/upkeep/backup.ts'
-import { listPoints, takePoint } from '#store/upkeep/points.ts'
+import { listPoints, lostPoints, takePoint } from '#store/upkeep/points.ts'
 import { moveStrays, repairDatabase } from '#store/upkeep/repair.ts'
 import { verifyEarlier, verifyStore } from '#store/upkeep/verify.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
@@ -37,7 +38,7 @@ export function backupCommand(): Command {
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
-      '\nExamples:\n  teal backup /var/backups/teal && teal verify --backup /var/backups/teal\n  teal backup --to /var/backups/points --keep 30\n  teal restore /var/backups/points/20261123T080000Z --data-dir /var/lib/teal',
+      '\nExamples:\n  teal backup /var/backups/teal && teal verify --backup /var/backups/teal\n  teal backup --to /var/backups/points --keep 30\n  teal restore /var/backups/points/20261123T080000Z --data-dir /var/lib/teal\n\nExit codes: 0 done, 1 not, 3 some of the listed moments are no backups any more and were named.',
     )
     .action(async (folder: string | undefined, options: BackupOptions) => {
       if ((folder === undefined) === (options.to === undefined)) {
@@ -83,6 +84,12 @@ interface BackupOptions extends Options {
 async function points(folder: string, options: BackupOptions): Promise<void> {
   if (options.list === true) {
     for (const point of await listPoints(folder)) print(options.json, point, `${point.folder}  ${point.created}`)
+    const lost = await lostPoints(folder)
+    for (const name of lost)
+      process.stderr.write(
+        `${join(folder, name)}: no backup, its backup.json cannot be read; those that follow do without it\n`,
+      )
+    if (lost.length > 0) process.exitCode = 3
     return
   }
   const config = configFrom(options)

@@ -11,6 +11,7 @@ import { Fault } from '#lib/fault.ts'
 import { harmlessInJson } from '#lib/journal/harmless.ts'
 import { limits } from '#lib/limits.ts'
 import type { ClusterState } from '#store/cluster/state.ts'
+import { lookAtDisk } from '../inspect/machine.ts'
 import { readRun } from '../inspect/run.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
@@ -29,7 +30,8 @@ const status = task({
   example: 'teal status --json',
   codes: '0 it runs and works, 1 it does not',
   async run(to, _words, options, say) {
-    const run = readRun(configFrom(options).dataDir)
+    const { dataDir } = configFrom(options)
+    const run = readRun(dataDir)
     const health = await to.call<Health>('GET', '/health').catch((error: unknown): Health => {
       if (!(error instanceof Fault)) throw error
       return { success: false, version: run?.version ?? '', message: error.message }
@@ -38,6 +40,8 @@ const status = task({
     const { total: users } = await to.call<{ total: number }>('GET', '/users?limit=1')
     const { waiting } = await to.call<{ waiting: number }>('GET', '/outbound')
     const listeners = Object.entries(run?.listeners ?? {}).map(([name, { host, port }]) => `${name} ${host}:${port}`)
+    const disk = lookAtDisk(dataDir)
+    const full = disk.state === 'warning' || disk.state === 'wrong' ? [disk.text, disk.advice].join(' ') : ''
     const shown = {
       running: run !== undefined,
       works: health.success,
@@ -45,10 +49,12 @@ const status = task({
       users,
       waiting,
       ...(message !== '' && { message }),
+      ...(full !== '' && { disk: full }),
     }
     const lines = [
       run === undefined ? 'does not run' : `runs as process ${run.pid}, version ${run.version}`,
       health.success ? 'works: data and cache can be read and written' : `does not work: ${message}; the log says why`,
+      ...(full === '' ? [] : [full]),
       `${users} accounts, ${waiting} recipients wait to be sent to`,
       ...listeners.map(one => `listens: ${one}`),
     ]

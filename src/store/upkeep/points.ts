@@ -40,6 +40,13 @@ export async function listPoints(folder: string): Promise<Point[]> {
   return points.sort((one, other) => other.serial - one.serial)
 }
 
+/** Names in a folder that points have, of which none is a backup any more: what says so is gone or damaged. */
+export async function lostPoints(folder: string): Promise<string[]> {
+  if (!existsSync(folder)) return []
+  const names = (await readdir(folder)).filter(name => pointForm.test(name)).toSorted()
+  return names.filter(name => aboutOf(join(folder, name)) === undefined)
+}
+
 /** When the backup in a folder was taken; undefined where there is none that is whole. */
 export function createdOf(folder: string): string | undefined {
   return aboutOf(folder)?.created

@@ -172,6 +172,9 @@ test('another under way, a backup of one moment, and things of others are left a
   await expect(takePoint(dataDir, single, { at: day(1), keep: 1, gently: false })).rejects.toThrow(/one moment/)
   expect((await runTeal(['backup', single, '--to', folder], env)).code).toBe(1)
   expect((await runTeal(['backup', '--to', folder, '--list', '--json'], env)).out).toContain('"20260102T000000Z"')
+  rmSync(join(folder, '20260102T000000Z/backup.json'))
+  const { code, out, err } = await runTeal(['backup', '--to', folder, '--list'], env)
+  expect([code, out, err]).toEqual([3, '', expect.stringContaining('20260102T000000Z: no backup, its backup.json')])
 })
 
 test('the service takes them by itself when they are due, and not before', async () => {
