@@ -168,13 +168,18 @@ function isSelfSigned(statement: Map<Cbor, Cbor>, key: Cbor | undefined, data: B
   return made !== undefined && attempt(() => verify('sha256', signed, made, signature)) === true
 }
 
-/** Whether a COSE_Key is one that can be verified with: a point of the curve, an RSA modulus of some size. */
+/**
+ * Whether a COSE_Key is one that can be verified with: a point of the curve; an RSA modulus of some size and an exponent by which a
+ * signature says something (RFC 8017 3.1): with 1 anybody signs, with an even one nobody.
+ */
 async function isUsable(publicKey: Uint8Array<ArrayBuffer>): Promise<boolean> {
   const { decodeCredentialPublicKey } = await import('@simplewebauthn/server/helpers')
   const key = attempt(() => decodeCredentialPublicKey(publicKey) as unknown as Map<number, unknown>)
   const made = attempt(() => createPublicKey({ key: jwkOf(label => key?.get(label)), format: 'jwk' }))
   if (made === undefined) return false
-  return made.asymmetricKeyType === 'ec' || (made.asymmetricKeyDetails?.modulusLength ?? 0) >= 2048
+  if (made.asymmetricKeyType === 'ec') return true
+  const { modulusLength = 0, publicExponent = 0n } = made.asymmetricKeyDetails ?? {}
+  return modulusLength >= 2048 && publicExponent >= 3n && publicExponent % 2n === 1n
 }
 
 /** A COSE_Key as a JSON Web Key, for the two algorithms that are taken (RFC 9053 7). */

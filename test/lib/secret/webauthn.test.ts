@@ -185,6 +185,11 @@ describe('a registration is refused', () => {
     const asked = ask()
     const weak = new Authenticator('RS256', { key: generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey })
     await expect(checkAttestation({ ...asked, ...weak.register(asked) })).rejects.toThrow(/public key/)
+    const whole = new Authenticator('RS256').register(asked)
+    for (const exponent of ['000000', '000001', '010000']) {
+      const attestationObject = whole.attestationObject.replace(/010001$/, exponent)
+      await expect(checkAttestation({ ...asked, ...whole, attestationObject })).rejects.toThrow(/public key/)
+    }
     const sent = key.register(asked)
     const point = sent.attestationObject.slice(-64)
     const offCurve = sent.attestationObject.replace(
