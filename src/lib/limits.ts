@@ -3,7 +3,7 @@
 // Names end in what they bound: Max, Ms, Bytes. What an operator may change is in config.ts and starts from here. What may fill the
 // memory has a part of what there is of it as a bound, too: a machine with 4 GB has all of the numbers that stand here.
 
-import { withinMemory } from './process/memory.ts'
+import { memoryIsScarce, withinMemory } from './process/memory.ts'
 
 const kib = 1024
 const mib = 1024 * kib
@@ -11,6 +11,9 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
+
+/** A body over HTTP is in memory some four times while it is read: as bytes, whole, as text and decoded. */
+const bodyParts = memoryIsScarce() ? 16 : 8
 
 export const limits = {
   /** Long work on the main loop (lib/pace.ts). */
@@ -265,7 +268,7 @@ export const limits = {
     /** The same of a request that needs no token: half of `inFlightMax` of them are a quarter of `heldBytesMax`. */
     strangeBodyBytesMax: 64 * kib,
     /** A body that carries a message or a file. */
-    uploadBytesMax: withinMemory(96 * mib, 8),
+    uploadBytesMax: withinMemory(96 * mib, bodyParts),
     /** A path parameter (api-semantics 1.1). */
     pathParameterLengthMax: 196,
     /** Nesting of JSON and of bracketed keys. */
@@ -302,7 +305,7 @@ export const limits = {
     /** Bytes of one body that may wait for whoever takes it as a stream before the socket is paused. */
     bodyWindowBytes: 256 * kib,
     /** Bytes of all bodies held in memory at once; more is a busy answer. Strangers have a part of it, and one account. */
-    heldBytesMax: withinMemory(512 * mib, 8),
+    heldBytesMax: withinMemory(512 * mib, bodyParts),
     heldStrangeShare: 1 / 4,
     heldAccountShare: 1 / 2,
     /** Bytes of a refused body that are read and thrown away so that the client sees the answer; more closes. */
