@@ -174,11 +174,11 @@ describe('a database', () => {
   })
 
   test('whose step breaks off stays of the schema before it', async () => {
-    await older(newest - 1)
+    await older(36)
     await asked('ALTER TABLE tally RENAME TO elsewhere')
     const before = await shape()
     await expect(startTeal({ dataDir: dataDir(), store: { url } })).rejects.toThrow('tally')
-    expect(await version()).toBe(newest - 1)
+    expect(await version()).toBe(36)
     expect(await shape()).toEqual(before)
   })
 
@@ -199,7 +199,7 @@ describe('a database', () => {
     } finally {
       await teal.close()
     }
-    await asked('ALTER TABLE tally DROP COLUMN forgotten')
+    await asked('DROP TABLE as_lines')
     await (await startTeal(options('b', dataDir(one)))).close()
     expect(await version()).toBe(newest)
     await nats.stop()
