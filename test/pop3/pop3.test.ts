@@ -182,7 +182,7 @@ describe('the maildrop', () => {
     const part = (body: string) =>
       `From: bea@example.net\r\nContent-Type: image/gif\r\nContent-Transfer-Encoding: binary\r\n\r\n${body}`
     // Some are taken in in memory, some by way of a file.
-    const large = 'a\nb\r\n'.repeat(limits.body.spillBytes / 5)
+    const large = `${'a'.repeat(997)}\nb\r\n`.repeat(limits.body.spillBytes / 1000)
     for (const text of [
       part('a\nb\r\nc\n'),
       part('\n\nc'),
