@@ -8,7 +8,7 @@ import { Fault, smtpReply } from '#lib/fault.ts'
 import { randomHex } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import type { MessageNotice } from '#mail/made/notice.ts'
-import { type Connection, Disconnected } from '#net/connection.ts'
+import { type Connection, Disconnected, LongLine } from '#net/connection.ts'
 import type { TlsInfo } from '#net/tls/tls.ts'
 import type { SmtpService, Speaker } from './backend.ts'
 import type { Arrival, Reply } from './message.ts'
@@ -107,6 +107,7 @@ export class Session implements Speaker {
           const work = this.#obey(line)
           if (work !== undefined) await work
         } catch (error) {
+          if (error instanceof LongLine) this.#standUnread(error.start)
           this.refuse(error)
         }
       }
@@ -228,7 +229,7 @@ export class Session implements Speaker {
   }
 
   #obey(line: Buffer): void | Promise<void> {
-    const text = commandText(line, this.connection.bareLine)
+    const text = this.#textOf(line)
     const space = text.indexOf(' ')
     const name = (space < 0 ? text : text.slice(0, space)).toUpperCase()
     const command = this.#commandOf(this.setting, name)
@@ -239,6 +240,21 @@ export class Session implements Speaker {
     const argument = space < 0 ? '' : text.slice(space + 1).trim()
     if (this.setting.intercept === undefined) return command.run(this, argument)
     return this.meddled(name, argument).then(done => (done ? undefined : command.run(this, argument)))
+  }
+
+  /** @throws Fault BadCommand where it holds what no command may */
+  #textOf(line: Buffer): string {
+    try {
+      return commandText(line, this.connection.bareLine)
+    } catch (error) {
+      this.#standUnread(line.toString('latin1'))
+      throw error
+    }
+  }
+
+  /** A command that cannot be read: behind BDAT its bytes come, of which nobody knows how many, and they are no commands. */
+  #standUnread(line: string): void {
+    if (/^BDAT\b/i.test(line)) this.close()
   }
 
   /** Whether a test took a step for itself; it is answered then. @throws Disconnected where it cut the session */

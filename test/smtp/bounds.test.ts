@@ -351,5 +351,11 @@ describe('BDAT', () => {
       await wire.closed()
       expect(wire.unread).toMatch(/^501 5\.5\.4 [^\r\n]*\r\n$/)
     }
+    for (const line of ['BDAT 22\n', 'bdat\t22\r\n', `BDAT ${' '.repeat(4000)}22\r\n`]) {
+      const wire = await greeted()
+      wire.send(`${line}MAIL FROM:<a@b.test>\r\n`)
+      await wire.closed()
+      expect(wire.unread).toMatch(/^500 5\.5\.2 [^\r\n]*\r\n$/)
+    }
   })
 })
