@@ -1292,6 +1292,8 @@ export const limits = {
     gramsMax: 24,
     /** Bodies that would have to be looked into before the index of words is asked which need not be. */
     sureMin: 300,
+    /** Words of From, To, Cc, Bcc and Subject that are held against the index; of more than that the header is looked into by whoever asks. */
+    fieldWordsMax: 500,
     /** Bodies that are looked up one by one; more are met by going through the folders. */
     byBodyMax: 20_000,
     /** Rows read in one go. */

@@ -29,7 +29,7 @@ const messages: { flags: string; date: string; text: string }[] = [
   {
     flags: '',
     date: day('04-Jan-2020'),
-    text: `From: carl@example.org\r\nSubject: beta\r\nDate: Sat, 4 Jan 2020 10:00:00 +0000\r\nMessage-ID: <4@x>\r\nReferences: <1@x> <3@x>\r\n\r\n${'filler text '.repeat(3000)}needle\r\n`,
+    text: `From: carl@example.org (of (hard) work)\r\nSubject: beta\r\nSubject: second one\r\nDate: Sat, 4 Jan 2020 10:00:00 +0000\r\nMessage-ID: <4@x>\r\nReferences: <1@x> <3@x>\r\n\r\n${'filler text '.repeat(3000)}needle\r\n`,
   },
   {
     flags: '\\Deleted \\Draft',
@@ -327,6 +327,18 @@ describe.each([
     'TEXT alpha',
     'FROM zoe TEXT "special value"',
     'FROM zoe HEADER X-Custom "special v"',
+    'HEADER Subject alpha',
+    'HEADER Subject "re: alpha"',
+    'HEADER Subject gr',
+    'HEADER From "ann@example.com"',
+    'HEADER From "\\"zoe\\" <zoe"',
+    'HEADER From "(of work)"',
+    'HEADER From work',
+    'HEADER From hard',
+    'HEADER Cc carl',
+    'OR HEADER Subject beta HEADER From zoe',
+    'NOT HEADER Subject alpha',
+    'HEADER Subject second',
     'BODY plain DRAFT',
   ])('SEARCH %s', async criteria => {
     const few = (await search(criteria)).split(' ').filter(Boolean).map(Number)

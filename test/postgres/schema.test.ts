@@ -199,7 +199,7 @@ describe('a database', () => {
     } finally {
       await teal.close()
     }
-    await asked('DROP TABLE as_lines')
+    await asked('DROP INDEX search_loose')
     await (await startTeal(options('b', dataDir(one)))).close()
     expect(await version()).toBe(newest)
     await nats.stop()

@@ -111,8 +111,8 @@ test('what was indexed is found', async () => {
     ),
     operation(searchAdd, {
       docs: [
-        { user: 5, body: 1, text: 'straße nach süden', whole: true },
-        { user: 5, body: 2, text: 'norden 日本\u0001', whole: false },
+        { user: 5, body: 1, text: 'straße nach süden', whole: true, fields: true },
+        { user: 5, body: 2, text: 'norden 日本\u0001', whole: false, fields: true },
       ],
     }),
   ]

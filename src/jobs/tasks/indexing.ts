@@ -29,7 +29,7 @@ export function indexingLoop({ read, writer, reads, log, metrics }: IndexingOpti
         const docs = await waitingDocs(read, limits.search.indexDocs)
         if (docs.length === 0) return []
         const texts = await reads.texts(docs.map(doc => doc.body))
-        const rows = docs.map((doc, at) => ({ ...doc, ...(texts[at] ?? { text: '', whole: true }) }))
+        const rows = docs.map((doc, at) => ({ ...doc, ...(texts[at] ?? { text: '', whole: true, fields: true }) }))
         for (const group of grouped(rows)) {
           const started = monotonic()
           const bytes = group.reduce((sum, row) => sum + row.text.length * 2 + 50, 0)

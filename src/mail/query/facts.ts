@@ -61,6 +61,14 @@ export function byRow(leaf: RowLeaf, row: RowFacts): boolean {
   }
 }
 
+/** Header fields that a summary has, by their names in lower case. */
+export const namedFields: readonly string[] = ['from', 'to', 'cc', 'bcc', 'subject'] satisfies SummaryField[]
+
+/** What stands between the signs that fields of addresses are written with; of a folded text. */
+export function wordsOfField(text: string): string[] {
+  return text.split(/[\s\0"(),:;<>[\\\]]+/).filter(word => word !== '')
+}
+
 /** The part of a stored summary that texts are made of. */
 export interface Described extends Summary {
   /** The Date field as written. */

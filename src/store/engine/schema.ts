@@ -44,6 +44,7 @@ import { known } from './migrations/035-known.ts'
 import { relearnedByPlace } from './migrations/036-relearned-by-place.ts'
 import { forgotten } from './migrations/037-forgotten.ts'
 import { asLines } from './migrations/038-as-lines.ts'
+import { loose } from './migrations/039-loose.ts'
 import type { Handle } from './sqlite/handle.ts'
 
 /** Migrations in order; the number of one is its place, counted from 1. */
@@ -86,6 +87,7 @@ export const migrations: readonly string[] = [
   relearnedByPlace,
   forgotten,
   asLines,
+  loose,
 ]
 
 /**

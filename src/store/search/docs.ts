@@ -19,7 +19,7 @@ const docs = table(
   {
     body: integer,
     user: integer,
-    /** 0: waits, 1: all of it is indexed, 2: as much of it as the index holds. */
+    /** 0: waits, 1: all of it is indexed, 2: as much of it as the index holds, 3: all, and fields that searches name say no more. */
     indexed: integer,
   },
   {
@@ -28,6 +28,7 @@ const docs = table(
     indexes: {
       search_waiting: { on: ['user', 'body'], where: 'indexed = 0' },
       search_cut: { on: ['user', 'body'], where: 'indexed = 2' },
+      search_loose: { on: ['user', 'body'], where: 'indexed = 1' },
     },
   },
 )
@@ -72,6 +73,12 @@ export interface SearchDoc {
   readonly text: string
   /** The body says no more than that; else it is marked, so that a search that wants all looks into it. */
   readonly whole: boolean
+  /** Nor do header fields that searches name; else they are looked into by a search for them. */
+  readonly fields: boolean
+}
+
+function statusOf({ whole, fields }: SearchDoc): number {
+  return whole ? (fields ? 3 : 1) : 2
 }
 
 const indexText = defineProcedure(
@@ -95,9 +102,10 @@ export const searchAdd = defineWrite<{ docs: readonly SearchDoc[] }>(
   (sql, row) => {
     // The engine keeps rows of one transaction together as long as their numbers rise.
     const docs = row.docs.toSorted((one, other) => one.user - other.user || one.body - other.body)
-    for (const { user, body, text, whole } of docs) {
+    for (const doc of docs) {
+      const { user, body, text } = doc
       const { changes } = sql('UPDATE search_doc SET indexed = ? WHERE body = ? AND "user" = ? AND indexed = 0').run(
-        whole ? 1 : 2,
+        statusOf(doc),
         body,
         user,
       )
@@ -107,9 +115,9 @@ export const searchAdd = defineWrite<{ docs: readonly SearchDoc[] }>(
   },
   {
     told: (sql, { docs }) => {
-      for (const { user, body, text, whole } of docs) {
-        const { grams, words } = textColumns(user, text)
-        sql(indexText.call).run(user, body, whole ? 1 : 2, grams, words)
+      for (const doc of docs) {
+        const { grams, words } = textColumns(doc.user, doc.text)
+        sql(indexText.call).run(doc.user, doc.body, statusOf(doc), grams, words)
       }
     },
   },
@@ -130,10 +138,14 @@ export async function cutDocs(read: Reader, user: number): Promise<number[]> {
   return await marked(read, 'indexed = 2', user)
 }
 
-async function marked(read: Reader, how: string, user: number): Promise<number[]> {
-  return (await read.arrays<[number]>(`SELECT body FROM search_doc WHERE "user" = ? AND ${how}`, user)).map(
-    ([body]) => body,
-  )
+/** Those all of whose text it holds, but not all that the fields say which searches name; at most `count`. */
+export async function looseDocs(read: Reader, user: number, count: number): Promise<number[]> {
+  return await marked(read, 'indexed = 1', user, count)
+}
+
+async function marked(read: Reader, how: string, user: number, count = 2 ** 31 - 1): Promise<number[]> {
+  const text = `SELECT body FROM search_doc WHERE "user" = ? AND ${how} LIMIT ?`
+  return (await read.arrays<[number]>(text, user, count)).map(([body]) => body)
 }
 
 checkParts.push({

@@ -4,6 +4,7 @@
 // Promises: whatever is left out here fits no message, and only the index, where it is sure, says that one fits. A folder that
 // is open in IMAP and a whole account are planned alike.
 
+import { namedFields, wordsOfField } from '#mail/query/facts.ts'
 import type { Verdict } from '#mail/query/judge.ts'
 import {
   eachLeaf,
@@ -52,19 +53,27 @@ const plainWord = /^[a-z0-9@.+-]{2,200}$/
 /** Has the index look for everything that a query may ask it about. */
 export async function askIndex(index: Index, leaves: Iterable<Leaf>): Promise<void> {
   for (const leaf of leaves) {
-    const needle = indexedNeedle(leaf)
     if (leaf.op === 'words') await index.askForWords(leaf.needle)
-    else if (needle !== undefined) await index.ask(needle)
+    else for (const needle of needlesOf(leaf)) await index.ask(needle)
+    if (leaf.op === 'header') await index.askForFields()
   }
 }
 
-/** What stands in the indexed text of every body that holds a leaf, as it is asked for; undefined where that need not be. */
-function indexedNeedle(leaf: Leaf): string | undefined {
-  if (leaf.op === 'words') return leaf.needle
-  if (leaf.op === 'content') return squeeze(leaf.needle)
-  if (leaf.op !== 'substring') return undefined
-  // Signs that stand around names and addresses do not stand there alike in what is indexed (mail/query/facts.ts).
-  return leaf.in === 'subject' || !/[<>,:;]/.test(leaf.needle) ? squeeze(leaf.needle) : undefined
+/** What stands in the indexed text of every body that holds a leaf, each as it is asked for. */
+function needlesOf(leaf: Leaf): string[] {
+  switch (leaf.op) {
+    case 'words':
+      return [leaf.needle]
+    case 'content':
+      return [squeeze(leaf.needle)]
+    case 'substring':
+      // What stands between names and addresses is not there as a header has it (mail/query/facts.ts).
+      return leaf.in === 'subject' ? [squeeze(leaf.needle)] : wordsOfField(leaf.needle)
+    case 'header':
+      return namedFields.includes(leaf.name) ? wordsOfField(leaf.needle) : []
+    default:
+      return []
+  }
 }
 
 /** What the index, which was asked, says about a leaf and a body. */
@@ -90,15 +99,15 @@ export function looksAtHeaders(leaf: TextLeaf): boolean {
 /** Bodies of which every message that fits has one; null where the index cannot tell. */
 export function candidateBodies(index: Index, query: Query): ReadonlySet<number> | null {
   return narrowed(query, leaf => {
-    if (!isNarrowing(leaf)) return null
-    const bodies = index.bodies(indexedNeedle(leaf) as string)
-    return leaf.op === 'words' || bodies === null ? bodies : union([bodies, index.cut])
+    if (leaf.op === 'content' && leaf.in !== 'body') return null
+    const sets = needlesOf(leaf).map(needle => index.bodies(needle))
+    const [first, ...rest] = sets.filter(set => set !== null)
+    if (first === undefined) return null
+    const having = rest.reduce(common, first)
+    if (leaf.op === 'words') return having
+    const others = leaf.op === 'header' ? index.loose : index.cut
+    return others === null ? null : union([having, others])
   })
-}
-
-/** Whether the index may leave out messages for this leaf. */
-function isNarrowing(leaf: Leaf): boolean {
-  return indexedNeedle(leaf) !== undefined && (leaf.op !== 'content' || leaf.in === 'body')
 }
 
 /**
@@ -107,12 +116,12 @@ function isNarrowing(leaf: Leaf): boolean {
  */
 export function indexedPart<L extends { readonly op: string }>(query: Query<L | Leaf>): Query | null {
   const anything: Leaf = { op: 'constant', value: true }
-  const part = mapLeaves(query, (leaf): Query => {
-    return isNarrowing(leaf as Leaf) && grams(indexedNeedle(leaf as Leaf) as string, 1).length > 0
-      ? (leaf as Leaf)
-      : anything
-  })
+  const part = mapLeaves(query, (leaf): Query => (isNarrowing(leaf as Leaf) ? (leaf as Leaf) : anything))
   return narrowed(part, leaf => (isNarrowing(leaf) ? new Set() : null)) === null ? null : part
+}
+
+function isNarrowing(leaf: Leaf): boolean {
+  return !(leaf.op === 'content' && leaf.in === 'text') && needlesOf(leaf).some(needle => grams(needle, 1).length > 0)
 }
 
 /** Numbers of which every message that fits has one, put together from what leaves say; null where it may be any. */

@@ -64,7 +64,10 @@ export async function scanTexts(
   const started = monotonic()
   const { leaves } = task
   const index = await cache.index(scope.read, task.user)
-  await askIndex(index, leaves)
+  await askIndex(
+    index,
+    leaves.filter(({ op }) => op === 'content'),
+  )
   const headers = leaves.some(looksAtHeaders)
   const answers = task.bodies.map(() => 0)
   const open: Open[] = []

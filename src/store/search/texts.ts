@@ -9,7 +9,7 @@ import type { Slices } from '#lib/pace.ts'
 import { Header } from '#mail/header/header.ts'
 import { decodeWords } from '#mail/header/words.ts'
 import type { ReadRange } from '#mail/mime/decode.ts'
-import { SummaryTexts } from '#mail/query/facts.ts'
+import { namedFields, SummaryTexts, wordsOfField } from '#mail/query/facts.ts'
 import type { SummaryLeaf, TextLeaf, WordsLeaf } from '#mail/query/query.ts'
 import { fold, indexText, squeeze } from '#mail/text/fold.ts'
 import { hasParts, type Parts, readParts, readSaid, type Said } from '#mail/text/said.ts'
@@ -134,6 +134,15 @@ export class MessageText {
     return known
   }
 
+  /** Whether every word of the fields that searches name stands in a folded text, as far as looking for each is worth it. */
+  async hasFieldWords(text: string): Promise<boolean> {
+    const detail = await this.#stored()
+    if (detail === undefined) return true
+    const header = await this.#ownHeader(detail)
+    const words = new Set(namedFields.flatMap(name => header.all(name).flatMap(value => wordsOfField(fold(value)))))
+    return words.size <= limits.search.fieldWordsMax && [...words].every(word => text.includes(word))
+  }
+
   /** What the headers of messages within say, squeezed; no more of it than the index holds of a text. */
   async attached(): Promise<string> {
     if (this.#kept.attached === undefined) {
@@ -232,6 +241,8 @@ export interface IndexedText {
   readonly text: string
   /** The body says no more than that. */
   readonly whole: boolean
+  /** Neither do the header fields that searches name. */
+  readonly fields: boolean
 }
 
 /** What is to be indexed of bodies, in their order; nothing for one that is gone. */
@@ -247,12 +258,14 @@ export async function indexTexts(
     const message = new MessageText(scope, undefined, { num, prefix: '' })
     const summary = await message.summary()
     if (summary === undefined) {
-      all.push({ text: indexText(''), whole: true })
+      all.push({ text: indexText(''), whole: true, fields: true })
       continue
     }
     const { text, whole } = await message.said(limits.mime.textBytesMax)
     const attached = await message.attached()
-    all.push({ text: indexText([...summary.all(), text, ...(attached === '' ? [] : [attached])].join('\n')), whole })
+    const heads = summary.all().join('\n')
+    const fields = await message.hasFieldWords(heads)
+    all.push({ text: indexText([heads, text, ...(attached === '' ? [] : [attached])].join('\n')), whole, fields })
   }
   return all
 }

@@ -9,7 +9,7 @@ import { limits } from '#lib/limits.ts'
 import { grams, isOneGram } from '#mail/text/fold.ts'
 import { bodiesWith, bodiesWithWord } from '../engine/full-text.ts'
 import type { Reader } from '../engine/reader.ts'
-import { cutDocs, waitingBodies } from './docs.ts'
+import { cutDocs, looseDocs, waitingBodies } from './docs.ts'
 
 /** The index of one account. */
 export class Index {
@@ -20,6 +20,7 @@ export class Index {
   readonly #sure = new Map<string, ReadonlySet<number>>()
   #waiting: ReadonlySet<number> | undefined
   #cut: ReadonlySet<number> | undefined
+  #loose: ReadonlySet<number> | null | undefined
   /** Bodies in everything that it remembers; some for each needle. */
   weight = 0
 
@@ -53,6 +54,15 @@ export class Index {
     this.weight += sure.size + needleWeight
   }
 
+  /** Has it look which bodies say more in the fields that searches name than it holds. */
+  async askForFields(): Promise<void> {
+    if (this.#loose !== undefined) return
+    this.#cut ??= new Set(await cutDocs(this.#read, this.#user))
+    const most = Math.min(this.#most, limits.search.byBodyMax)
+    const bodies = await looseDocs(this.#read, this.#user, most + 1)
+    this.#loose = bodies.length > most ? null : new Set([...bodies, ...this.#cut])
+  }
+
   /** Bodies that may contain a text that was asked for; null where it is too short to tell. */
   bodies(needle: string): ReadonlySet<number> | null {
     return this.#found(needle)?.bodies ?? null
@@ -77,6 +87,12 @@ export class Index {
   get cut(): ReadonlySet<number> {
     assert(this.#cut !== undefined, 'the index was not asked')
     return this.#cut
+  }
+
+  /** Bodies whose fields may say more than it holds; null where those are too many. */
+  get loose(): ReadonlySet<number> | null {
+    assert(this.#loose !== undefined, 'the index was not asked for fields')
+    return this.#loose
   }
 
   #found(needle: string): { bodies: Set<number>; exact: boolean } | null {

@@ -6,6 +6,7 @@
 import { Fault } from '#lib/fault.ts'
 import { inWords } from '../dialect.ts'
 import { relearnedByPlace } from '../migrations/036-relearned-by-place.ts'
+import { loose } from '../migrations/039-loose.ts'
 import { migrations } from '../schema.ts'
 import { postgresWords } from './words.ts'
 import { heldByOthers } from './writer/hold.ts'
@@ -18,6 +19,7 @@ export const steps: ReadonlyMap<number, string> = new Map([
     'ALTER TABLE tally ADD COLUMN forgotten bigint NOT NULL DEFAULT 0; ALTER TABLE tally ALTER forgotten DROP DEFAULT',
   ],
   [38, 'CREATE TABLE as_lines (body bigint NOT NULL PRIMARY KEY, added bigint NOT NULL)'],
+  [39, loose],
 ])
 
 /** Before this schema nobody had a database behind an address. */
