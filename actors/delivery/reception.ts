@@ -25,7 +25,7 @@ export interface ReceptionOptions {
   readonly delivery: Pick<LocalDelivery, 'recipient' | 'deliver'>
   readonly bodies: Pick<Bodies, 'intake'>
   readonly verifier: Pick<Verifier, 'judge' | 'isStrange'>
-  readonly door: Pick<Door, 'enter' | 'unknown' | 'suspect'>
+  readonly door: Pick<Door, 'enter' | 'unknown' | 'suspect' | 'took'>
   readonly scanners: Pick<Scanners, 'scan' | 'isRelay'>
   readonly journal: Journal
   readonly tracer: Tracer | undefined
@@ -216,6 +216,8 @@ export class Reception {
         bimi: judged?.bimi,
         ...known,
       })
+      // It is taken, whatever becomes of the count.
+      if (this.#isStrange(speaker)) door.took(remoteAddress, recipients.length).catch(() => undefined)
       return { results, score, found, ...known }
     } finally {
       await received.discard()

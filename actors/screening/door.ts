@@ -1,8 +1,9 @@
 // Who is let in at the door of a stranger's mail: how much comes from one network, how many wrong names it tries, and whether
 // mail that looks suspicious has to come a second time (greylisting, RFC 6647).
 //
-// Promises: nobody is refused for good here. Counts are of networks (/24, /64, wrong names of the IPv6 ones around that as well), and of domains that hosts are named in, and lie in the cache of the data directory, where
-// they are bounded and pass; when they are lost, somebody has to come once more. Networks that are no strangers are not asked.
+// Promises: nobody is refused for good here. Counts are of networks (/24, /64, names of the IPv6 ones around that as well), and of domains
+// that hosts are named in, and lie in the cache of the data directory, where they are bounded and pass; when they are lost, somebody has
+// to come once more. Networks that are no strangers are not asked.
 
 import { createHash } from 'node:crypto'
 import { now, sleep } from '#lib/clock.ts'
@@ -51,9 +52,9 @@ export class Door {
     const [network] = networks
     if (network === undefined) return
     if ((this.#quiet.get(network) ?? 0) <= now()) {
-      const used = most(await Promise.all(networks.map(one => counters.counted('unknown recipients', one))))
-      if (used >= limits.smtp.networkUnknownMax) return this.#refuse('unknown', 'TooManyUnknown')
-      this.#keepQuiet(network, used)
+      const counts = await Promise.all(networks.map(one => counters.counted('unknown recipients', one)))
+      if (await this.#isBeyond(networks, counts, 0)) return this.#refuse('unknown', 'TooManyUnknown')
+      this.#keepQuiet(network, most(counts))
     }
     if (messagesMax === 0) return
     const { allowed } = await counters.spend('network messages', network, limits.time.hour, messagesMax)
@@ -76,11 +77,34 @@ export class Door {
     if (networks.length === 0) return
     const { counters } = this.#options
     const { hour } = limits.time
-    const used = most(await Promise.all(networks.map(one => counters.count('unknown recipients', one, hour))))
-    const { tarpitFrom, tarpitMs, tarpitMaxMs, networkUnknownMax } = limits.smtp
-    const over = Math.max(errors, used / 2) - tarpitFrom
+    const counts = await Promise.all(networks.map(one => counters.count('unknown recipients', one, hour)))
+    const { tarpitFrom, tarpitMs, tarpitMaxMs } = limits.smtp
+    const over = Math.max(errors, most(counts) / 2) - tarpitFrom
     if (over >= 0) await sleep(Math.min(tarpitMaxMs, tarpitMs * (over + 1)))
-    if (used > networkUnknownMax) this.#refuse('unknown', 'TooManyUnknown')
+    if (await this.#isBeyond(networks, counts, 1)) this.#refuse('unknown', 'TooManyUnknown')
+  }
+
+  /**
+   * Whether one of these networks tried its number of wrong names and so many more. A name that mail was taken for stands for a wrong one:
+   * who brings the mail of very many people brings what some of them write wrong.
+   */
+  async #isBeyond(networks: readonly string[], counts: readonly Count[], more: 0 | 1): Promise<boolean> {
+    for (const [at, network] of networks.entries()) {
+      const over = (counts[at]?.used ?? 0) - unknownMax(at) - more
+      if (over >= 0 && (await this.#options.counters.counted('known recipients', network)).used <= over) return true
+    }
+    return false
+  }
+
+  /** After a message was taken for so many names, which is counted where wrong ones are near their bound. */
+  async took(ip: string, names: number): Promise<void> {
+    const { counters } = this.#options
+    const networks = networksAround(ip)
+    if (networks.some(one => (this.#quiet.get(one) ?? 0) > now())) return
+    for (const [at, network] of networks.entries()) {
+      const { used } = await counters.counted('unknown recipients', network)
+      if (used * 2 >= unknownMax(at)) await counters.count('known recipients', network, limits.time.hour, names)
+    }
   }
 
   /** When a message has come. @throws Fault NetworkBusy; Greylisted where it has to come again */
@@ -116,9 +140,14 @@ function networksAround(ip: string): readonly string[] {
   return four === undefined ? networks : [four]
 }
 
-/** What has been counted, in parts of what a network of that size may have. */
+/** Wrong names of a network: of the smallest around an address, of the next, of the largest. */
+function unknownMax(at: number): number {
+  return limits.smtp.networkUnknownMax * (limits.net.networkSteps[at] ?? 1)
+}
+
+/** What has been counted, as if it were of the smallest. */
 function most(counts: readonly Count[]): number {
-  return Math.max(...counts.map(({ used }, at) => used / (limits.net.networkSteps[at] ?? 1)))
+  return Math.max(...counts.map(({ used }, at) => (used * limits.smtp.networkUnknownMax) / unknownMax(at)))
 }
 
 function digest(...parts: string[]): string {

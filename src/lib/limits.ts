@@ -497,8 +497,8 @@ export const limits = {
     tarpitFrom: 5,
     tarpitMs: second / 2,
     tarpitMaxMs: 10 * second,
-    /** Wrong recipients of one network (/24, /64) in an hour, beyond which nothing is taken from it; of the /48 and the /32 around a /64 so
-     *  many times as many as `net.networkSteps` has. */
+    /** Wrong recipients of one network (/24, /64) in an hour, beyond which nothing is taken from it unless mail is taken for as many names
+     *  besides; of the /48 and the /32 around a /64 so many times as many as `net.networkSteps` has. */
     networkUnknownMax: 500,
     /** A network far below that is not looked up again for so long, and of how many that is remembered. */
     networkQuietMs: second,

@@ -80,6 +80,19 @@ test('of IPv6 a /48 and a /32 are networks, too: who has them has /64s without e
   await expect(door.enter('2001:db9::5')).resolves.toBeUndefined()
 })
 
+test('who brings mail for very many names is not shut out for some wrong ones', async () => {
+  const counted = (kind: string, count: number) => cache.count(kind, '203.0.113.0/24', limits.time.hour, count)
+  await door.took('203.0.113.5', 40)
+  await counted('unknown recipients', networkUnknownMax / 2)
+  await door.took('203.0.113.6', 40)
+  await counted('unknown recipients', networkUnknownMax / 2 + 39)
+  await expect(door.enter('203.0.113.5')).resolves.toBeUndefined()
+  await expect(waits('203.0.113.6', 0)).resolves.toBeGreaterThan(0)
+  await expect(door.enter('203.0.113.5')).rejects.toMatchObject({ code: 'TooManyUnknown' })
+  await door.took('203.0.113.7', 1)
+  await expect(door.enter('203.0.113.5')).resolves.toBeUndefined()
+})
+
 test('messages of one network have a number in an hour, where there is to be one', async () => {
   const strict = new Door({ counters: cache, greylist: false, messagesMax: 2, organizationMessagesMax: 0, metrics })
   await strict.enter('203.0.113.5')
