@@ -179,7 +179,7 @@ const sliceFiltered = limits.imap.sliceRows / 2
 async function placesFor(session: Session, view: View, key: Key, query: Query<Criterion>): Promise<Places> {
   const part = view.total > limits.imap.sliceRows ? indexedPart(query) : null
   if (part !== null) {
-    const task = { mailbox: view.num, query: part }
+    const task = { mailbox: view.num, query: part, total: view.total }
     const uids = await session.mail.candidates(task, session.connection.gone.signal)
     if (uids !== null) return placesOf(view, uids)
   }

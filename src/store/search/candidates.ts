@@ -17,17 +17,20 @@ export interface CandidateTask {
   readonly mailbox: number
   /** What `indexedPart` left of it. */
   readonly query: Query
+  /** Messages of the folder: where more of the account may fit, going through it is as quick. */
+  readonly total: number
 }
 
 /** Their uids, rising; null where it may be any. */
 export async function candidateUids(
   { read }: SearchScope,
-  { user, mailbox, query }: CandidateTask,
+  { user, mailbox, query, total }: CandidateTask,
 ): Promise<Uint32Array | null> {
-  const index = new Index(read, user, limits.search.byBodyMax)
+  const most = Math.min(limits.search.byBodyMax, total)
+  const index = new Index(read, user, most)
   await askIndex(index, eachLeaf<Leaf>(query))
   const bodies = candidateBodies(index, query)
-  if (bodies === null || bodies.size > limits.search.byBodyMax) return null
+  if (bodies === null || bodies.size > most) return null
   const all = [...bodies]
   const uids: number[] = []
   for (let at = 0; at < all.length; at += limits.search.sliceRows) {
