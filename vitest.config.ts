@@ -91,11 +91,12 @@ const onFile =
 /**
  * What has nothing more to show on the other engine: what becomes of sessions whose threads hang or are killed (front/fronts has one that is
  * gone there, too), how bytes are packed on a connection and how lines of a protocol look, headers of answers, documents that are the same for
- * everybody, and what is worked out of a message's bytes and its hosts' DNS alone. What may reach a column (texts, names, numbers, rows of any
+ * everybody, what is worked out of a message's bytes and its hosts' DNS alone, how HTTP comes to actors from threads, how forms of commands that
+ * no client should send are taken, and what other servers answer to whoever fetches from them (imports has what comes of it). What may reach a column (texts, names, numbers, rows of any
  * length), what runs at the same time and what waits in queues is none of that.
  */
 const alike =
-  /(?:front\/faults|imap\/(?:compress|dialogue|grammar)|net\/proxy-header|document\/openapi|http\/(?:packed|wrong-forms)|owner\/mail-frame|service\/autoconfig|admin\/domain-dns|relay\/(?:forged|odd-hosts)|service\/(?:author|origin|pages|sealed|signing|tracing|verdict-fields))\.test/
+  /(?:front\/(?:faults|http)|imap\/(?:compress|dialogue|grammar|hostile|lenient)|net\/proxy-header|document\/openapi|http\/(?:packed|wrong-forms)|owner\/(?:mail-frame|other-server)|service\/autoconfig|admin\/domain-dns|relay\/(?:forged|odd-hosts)|service\/(?:author|origin|pages|sealed|signing|tracing|verdict-fields))\.test/
 
 const onBoth = filesOf(
   file =>

@@ -98,6 +98,8 @@ test('where a browser forbids site data the page is of use, and where it takes n
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('button', { name: 'New message' }).click()
   await page.getByLabel('Subject').fill('Kept nowhere')
+  // A list that is still asked for then is refused.
+  pages.expectErrors('403')
   await page.getByRole('button', { name: 'You: private' }).click()
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByRole('heading', { name: 'Sign in to your mail' }).waitFor()
