@@ -51,7 +51,7 @@ serve(
     conversations: sharing((task: ConversationTask) => conversations.page(opened.read, task)),
     rowAt: sharing((task: RowAt) => rowAt(opened.read, task)),
     texts: sharing((bodies: readonly number[], slices) => indexTexts(opened, bodies, slices)),
-    candidates: sharing((task: CandidateTask) => candidateUids(opened, task)),
+    candidates: sharing((task: CandidateTask, slices) => candidateUids(opened, task, slices)),
     scan: sharing((task: ScanTask, slices) => scanTexts(opened, cache, task, slices)),
     sort: sharing((task: SortTask, slices) => arranging.with(slices, () => sortMessages(opened.read, task, slices))),
     thread: sharing((task: ThreadTask, slices) =>

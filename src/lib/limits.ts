@@ -1286,7 +1286,7 @@ export const limits = {
   },
   /** Search (store/search/search.ts). */
   search: {
-    /** Characters of a query. */
+    /** Characters of a query, and of one criterion that the index is asked about. */
     queryLengthMax: 1024,
     /** Trigrams by which a long text is looked up. */
     gramsMax: 24,
@@ -1294,6 +1294,9 @@ export const limits = {
     sureMin: 300,
     /** Words of From, To, Cc, Bcc and Subject that are held against the index; of more than that the header is looked into by whoever asks. */
     fieldWordsMax: 500,
+    /** Criteria of one search that the index is asked about before a folder is gone through, and words of one of them. */
+    indexedLeavesMax: 16,
+    needleWordsMax: 4,
     /** Bodies that are looked up one by one; more are met by going through the folders. */
     byBodyMax: 20_000,
     /** Rows read in one go. */

@@ -1,6 +1,9 @@
 // SEARCH, SORT and THREAD over the wire.
 
 import { beforeAll, describe, expect, test } from 'vitest'
+import { limits } from '#lib/limits.ts'
+import { eachLeaf, type Leaf } from '#mail/query/query.ts'
+import { indexedPart } from '#store/search/plan.ts'
 import { useTeal } from '../running.ts'
 import { append, Client } from './client.ts'
 
@@ -340,6 +343,11 @@ describe.each([
     'NOT HEADER Subject alpha',
     'HEADER Subject second',
     'BODY plain DRAFT',
+    `${'FROM example.net SUBJECT alpha '.repeat(40)}TO ann`,
+    'FROM "zoe zoe@example.net none of these"',
+    `BODY "${'filler text '.repeat(1000)}needle"`,
+    `BODY "needle ${'filler text '.repeat(1000)}"`,
+    `NOT NOT ${'OR FROM zoe '.repeat(10)}SUBJECT beta`,
   ])('SEARCH %s', async criteria => {
     const few = (await search(criteria)).split(' ').filter(Boolean).map(Number)
     const many = await large.ok(`SEARCH ${criteria}`)
@@ -360,4 +368,16 @@ describe.each([
     await other.close()
     expect(await numbers('1:13 FROM zoe')).toBe('* SEARCH 6 11')
   })
+})
+
+test('of criteria without end the index is asked about some: each is looked up', () => {
+  const many = Array.from(
+    { length: 100 },
+    (_, at) => ({ op: 'substring', in: 'subject', needle: `word ${at}` }) as const,
+  )
+  const asked = indexedPart({ op: 'and', of: many })
+  const leaves = asked === null ? [] : [...eachLeaf<Leaf>(asked)]
+  expect(leaves.filter(({ op }) => op === 'substring')).toEqual(many.slice(0, limits.search.indexedLeavesMax))
+  // Of alternatives that are not all asked about nothing can be left out.
+  expect(indexedPart({ op: 'or', of: many })).toBeNull()
 })

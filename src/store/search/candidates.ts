@@ -4,6 +4,7 @@
 // summaries would all be read otherwise. Where very many may fit it says nothing: going through the folder is as quick then.
 
 import { limits } from '#lib/limits.ts'
+import type { Slices } from '#lib/pace.ts'
 import { eachLeaf, type Leaf, type Query } from '#mail/query/query.ts'
 import { among } from '../engine/dialect.ts'
 import { askIndex, candidateBodies } from './plan.ts'
@@ -25,10 +26,14 @@ export interface CandidateTask {
 export async function candidateUids(
   { read }: SearchScope,
   { user, mailbox, query, total }: CandidateTask,
+  slices: Slices,
 ): Promise<Uint32Array | null> {
   const most = Math.min(limits.search.byBodyMax, total)
   const index = new Index(read, user, most)
-  await askIndex(index, eachLeaf<Leaf>(query))
+  for (const leaf of eachLeaf<Leaf>(query)) {
+    await askIndex(index, [leaf])
+    if (slices.spent) await slices.turn()
+  }
   const bodies = candidateBodies(index, query)
   if (bodies === null || bodies.size > most) return null
   const all = [...bodies]
@@ -41,6 +46,7 @@ export async function candidateUids(
       mailbox,
     )
     for (const [uid] of rows) uids.push(uid)
+    if (slices.spent) await slices.turn()
   }
   return Uint32Array.from(uids).sort()
 }

@@ -4,6 +4,7 @@
 // Promises: whatever is left out here fits no message, and only the index, where it is sure, says that one fits. A folder that
 // is open in IMAP and a whole account are planned alike.
 
+import { limits } from '#lib/limits.ts'
 import { namedFields, wordsOfField } from '#mail/query/facts.ts'
 import type { Verdict } from '#mail/query/judge.ts'
 import {
@@ -65,15 +66,26 @@ function needlesOf(leaf: Leaf): string[] {
     case 'words':
       return [leaf.needle]
     case 'content':
-      return [squeeze(leaf.needle)]
+      return [squeeze(beginning(leaf.needle))]
     case 'substring':
       // What stands between names and addresses is not there as a header has it (mail/query/facts.ts).
-      return leaf.in === 'subject' ? [squeeze(leaf.needle)] : wordsOfField(leaf.needle)
+      return leaf.in === 'subject' ? [squeeze(beginning(leaf.needle))] : longestWords(leaf.needle)
     case 'header':
-      return namedFields.includes(leaf.name) ? wordsOfField(leaf.needle) : []
+      return namedFields.includes(leaf.name) ? longestWords(leaf.needle) : []
     default:
       return []
   }
+}
+
+/** What holds a needle holds its beginning, which says enough of a long one; no character is cut in two. */
+function beginning(needle: string): string {
+  return needle.slice(0, limits.search.queryLengthMax).replace(/[\ud800-\udbff]$/, '')
+}
+
+/** Those that leave the fewest bodies; each of them is looked up. */
+function longestWords(needle: string): string[] {
+  const words = [...new Set(wordsOfField(beginning(needle)))]
+  return words.sort((one, other) => other.length - one.length).slice(0, limits.search.needleWordsMax)
 }
 
 /** What the index, which was asked, says about a leaf and a body. */
@@ -88,7 +100,7 @@ export function byIndex(index: Index, leaf: Leaf, body: number): Verdict {
 
 /** Whether a message may say what a leaf looks for; its header is not in question. */
 export function maySay(index: Index, leaf: TextLeaf, body: number): boolean {
-  return leaf.op === 'content' && index.mayHave(squeeze(leaf.needle), body)
+  return leaf.op === 'content' && index.mayHave(squeeze(beginning(leaf.needle)), body)
 }
 
 /** Whether a leaf looks at header fields, too. */
@@ -112,11 +124,14 @@ export function candidateBodies(index: Index, query: Query): ReadonlySet<number>
 
 /**
  * The part of a query that the index narrows, with `true` for whatever else is asked; null where the index has no say in it, or nothing
- * that is long enough for it.
+ * that is long enough for it. Of very many criteria some are left out: each is looked up.
  */
 export function indexedPart<L extends { readonly op: string }>(query: Query<L | Leaf>): Query | null {
   const anything: Leaf = { op: 'constant', value: true }
-  const part = mapLeaves(query, (leaf): Query => (isNarrowing(leaf as Leaf) ? (leaf as Leaf) : anything))
+  let left = limits.search.indexedLeavesMax
+  const part = mapLeaves(query, (leaf): Query => {
+    return isNarrowing(leaf as Leaf) && left-- > 0 ? (leaf as Leaf) : anything
+  })
   return narrowed(part, leaf => (isNarrowing(leaf) ? new Set() : null)) === null ? null : part
 }
 
