@@ -286,6 +286,35 @@ test('where a domain wants it over HTTPS it is posted, and tried again until it 
   await held.close()
 })
 
+test('of many domains that are told together none is told twice', async () => {
+  const { log, metrics } = teal.core
+  const base = `https://reports.test:${(https.address() as AddressInfo).port}`
+  const resolveTxt = async (name: string) => [[`v=TLSRPTv1; rua=${base}/many/${name.replace('_smtp._tls.', '')}`]]
+  const rows = Array.from({ length: 60 }, (_, n) => ({
+    kind: 'tls' as const,
+    day: now() - (now() % day) - day,
+    domain: `d${n}.test`,
+    detail: JSON.stringify({ policy: { kind: 'none', strings: [], hosts: [] } }),
+    count: 1,
+  }))
+  const outward = new Outward({ allowPrivate: ['127.0.0.0/8'], resolve: async () => ['127.0.0.1'] })
+  const held = await startOnEngine({ reports: { tls: false, dmarc: false } })
+  const { read, jobWriter: writer, sequence, bodies } = held.core
+  await writer.write(reportAdd, { rows, rowsMax: 10 })
+  const reports = new Reports({
+    ...{ read, writer, sequence, bodies, log, metrics, outward, resolveTxt, ca: ca.cert },
+    ...{ kinds: ['tls'], domain: 'ours.test', signs: async () => true, kick: () => {} },
+  })
+  advanceClock(limits.report.spreadMs)
+  reports.kick()
+  await expect.poll(() => reportSubjects(read, 'tls', now(), 100), { timeout: 15_000 }).toEqual([])
+  await reports.close()
+  const told = posted.map(({ path }) => path).filter(path => path.startsWith('/many/'))
+  expect(told.toSorted()).toEqual(rows.map(({ domain }) => `/many/${domain}`).toSorted())
+  expect(await held.check()).toEqual([])
+  await held.close()
+})
+
 test('what strangers make to be counted has its bounds', async () => {
   const held = await startOnEngine({ reports: { tls: false, dmarc: false } })
   const counts = new ReportCounts(held.core.system, held.core.log)

@@ -114,9 +114,11 @@ export class Acme {
     if (!this.#begun) await this.#begin(at)
     if (at < this.#restUntil) return []
     const items: Item[] = []
+    // What ends while rows are read is among them as it was before.
+    const working = new Set(this.#working)
     for (const row of await this.#rows()) {
       if (items.length === room) break
-      if (this.#working.has(row.certificate)) continue
+      if (working.has(row.certificate)) continue
       const planned = row.due !== null && row.planned === row.expires && row.due <= latest(row, at)
       const due = planned ? (row.due ?? at) : this.#firstDue(row, at)
       const attempts = planned ? (row.attempts ?? 0) : 0

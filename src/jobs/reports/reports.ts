@@ -76,7 +76,9 @@ export class Reports {
       {
         name: 'reports',
         claim: async (room, at) => {
-          const due = (await this.#waiting(at)).filter(one => this.#dueOf(one) <= at && !this.#busy.has(keyOf(one)))
+          // What ends while rows are read may be among them still.
+          const busy = new Set(this.#busy)
+          const due = (await this.#waiting(at)).filter(one => this.#dueOf(one) <= at && !busy.has(keyOf(one)))
           const taken = due.slice(0, room)
           for (const one of taken) this.#busy.add(keyOf(one))
           return taken
