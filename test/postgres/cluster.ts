@@ -48,6 +48,8 @@ interface ClusterOptions {
   readonly inMemory?: boolean
   /** Of the server, besides. */
   readonly settings?: Readonly<Record<string, string>>
+  /** What it says it says in this language: `de`. */
+  readonly language?: string
   /** A data directory that is there, below a folder of its own. */
   readonly data?: string
 }
@@ -107,6 +109,7 @@ export async function startCluster({
   durable = false,
   inMemory = false,
   settings: more = {},
+  language,
   data: there,
 }: ClusterOptions = {}): Promise<Cluster> {
   const programs = serverPrograms()
@@ -124,12 +127,15 @@ export async function startCluster({
     max_connections: '200',
     shared_buffers: '64MB',
     ...(!durable && { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+    // Translations are left aside where the locale is C by its name.
+    ...(language !== undefined && { lc_messages: 'C.UTF-8' }),
     ...more,
   }
+  const env = { ...process.env, ...(language !== undefined && { LANGUAGE: language }) }
   const given = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, args] = asOther(join(programs, 'postgres'), ['-D', data, ...given])
   const start = () => {
-    const server = spawn(program, args, { stdio: 'ignore', cwd: folder })
+    const server = spawn(program, args, { stdio: 'ignore', cwd: folder, env })
     return { gone: new Promise<void>(resolve => server.once('exit', () => resolve())) }
   }
   let server = start()

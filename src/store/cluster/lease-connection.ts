@@ -63,7 +63,7 @@ export class LeaseConnection {
       const { rows } = await client.query(text, [...values])
       return rows as Row[]
     } catch (error) {
-      if (!wasAnswered(error)) this.#leave(client)
+      if (!(await wasAnswered(client, error))) this.#leave(client)
       throw error
     }
   }

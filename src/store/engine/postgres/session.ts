@@ -148,8 +148,19 @@ export function postgresFault(cause: unknown): Fault | undefined {
   return lost || away.test(code) || /^(?:28|3D000)/.test(code) ? new Fault('StorageUnavailable', { cause }) : undefined
 }
 
-/** Whether the server said no, so that nothing was done; else the connection was lost, and nobody knows. */
-export function wasAnswered(error: unknown): boolean {
+/** Whether the server said it, and not the driver or the network. */
+export function isSaid(error: unknown): boolean {
   const { code = '', severity } = error as { code?: string; severity?: string }
-  return severity === 'ERROR' && code !== ''
+  return severity !== undefined && code !== ''
+}
+
+/** Whether the server said no, so that nothing was done; else the connection was lost, and nobody knows. */
+export async function wasAnswered(client: Client, error: unknown): Promise<boolean> {
+  if (!isSaid(error)) return false
+  const { severity } = error as { severity: string }
+  if (severity === 'ERROR') return true
+  if (severity === 'FATAL' || severity === 'PANIC') return false
+  // Said in the server's language (lc_messages): what was only an error leaves the connection as it was.
+  const there = client.query('SELECT').then(() => true)
+  return await there.catch(() => false)
 }

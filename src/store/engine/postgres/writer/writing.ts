@@ -14,7 +14,7 @@ import { definedProcedures } from '../../procedure.ts'
 import { changedBy, type Watched } from '../../watched.ts'
 import type { Operation } from '../../write.ts'
 import { migratePostgres, requireOwnSchema } from '../schema.ts'
-import { type Client, connect, type PostgresSettings, postgresFault, wasAnswered } from '../session.ts'
+import { type Client, connect, isSaid, type PostgresSettings, postgresFault, wasAnswered } from '../session.ts'
 import type { Prepared } from '../text.ts'
 import { postgresWords } from '../words.ts'
 import { type EncodedBatch, type EngineFailure, encodeBatch, failureOf, type ToldUnit, type UnitLease } from './call.ts'
@@ -193,7 +193,7 @@ export class Writing {
       const { rows } = await client.query<{ failures: string | null }>({ name: 'call', text, values })
       return failuresIn(rows[0]?.failures)
     } catch (error) {
-      if (wasAnswered(error)) throw error
+      if (await wasAnswered(client, error)) throw error
       return this.#fate(this.#call, error)
     }
   }
@@ -305,7 +305,7 @@ function failuresIn(failures: unknown): readonly EngineFailure[] {
 /** Whether what was asked for breaks a rule, as far as a unit by itself may be to blame. */
 function isRule(error: unknown): boolean {
   const { code = '' } = error as { code?: string }
-  return wasAnswered(error) && code !== takenOver && !/^(?:08|25|40|53|55|57|58|F0|XX)/.test(code)
+  return isSaid(error) && code !== takenOver && !/^(?:08|25|40|53|55|57|58|F0|XX)/.test(code)
 }
 
 /** Whether the statement changes a watched table. */
