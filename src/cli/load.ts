@@ -121,8 +121,10 @@ export class Load {
   /** A message that is too large to wait for others. */
   async #alone({ name, size, content }: LoadItem, head: Buffer): Promise<void> {
     await this.#flush()
-    const held = Buffer.isBuffer(content) ? size : 0
-    await this.#start({ items: [{ name, size }], held, body: () => pieces(head, content) })
+    // It is sent, perhaps more than once, when whoever gave it has the next one in its place.
+    const kept = Buffer.isBuffer(content) ? Buffer.from(content) : content
+    const held = Buffer.isBuffer(kept) ? size : 0
+    await this.#start({ items: [{ name, size }], held, body: () => pieces(head, kept) })
   }
 
   async #flush(): Promise<void> {

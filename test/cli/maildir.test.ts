@@ -101,6 +101,23 @@ test('names of files and folders that are no UTF-8 are read as Latin-1, and know
   expect(await subjects(user)).toHaveLength(4)
 })
 
+test('messages too large for a batch are moved exactly, whatever is read after them', async () => {
+  const user = await service.user('alone')
+  const path = maildir()
+  const { batchBytes, headBytesMax, wholeBytesMax } = limits.transfer
+  const sizes = [batchBytes + headBytesMax, wholeBytesMax - 1000].flatMap(size => [size, 10, size, 10])
+  // With the line ends of the wire: what is read is sent as it is.
+  const texts = sizes.map((size, at) =>
+    `${message(`size-${at}`)}${`${at}\n`.repeat(size / 3)}`.replaceAll('\n', '\r\n'),
+  )
+  for (const [at, text] of texts.entries()) writeFileSync(join(path, `cur/${1704164645 + at}.M1.host:2,S`), text)
+  expect(await moved(`alone:${path}`)).toMatchObject({ code: 0, err: '', tally: { imported: texts.length } })
+  for (const { id, mailbox, subject } of await messagesOf(user)) {
+    const stored = await service.raw('GET', `/users/${user}/mailboxes/${mailbox}/messages/${id}/message.eml`)
+    expect((await stored.text()).endsWith(texts[subject.slice(5)] ?? '?'), subject).toBe(true)
+  }
+})
+
 test('a message that streams is moved exactly, whatever its line ends', async () => {
   const user = await service.user('streams')
   const path = maildir()

@@ -477,6 +477,18 @@ describe('parameters', () => {
     expect(await sendBytes(front, head + chunk.repeat(40))).toMatch(/^HTTP\/1\.1 413 /)
   })
 
+  test('calls with chunked bodies that end at once get answers of their own', async () => {
+    const names = Array.from({ length: 20 }, (_, at) => 'x'.repeat(at + 1))
+    const calls = names.map(name => {
+      const body = JSON.stringify({ name })
+      const head = `PUT /users/${alice}?accessToken=root HTTP/1.1\r\nHost: x\r\nContent-Type: application/json`
+      const chunk = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+      return sendBytes(front, `${head}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${chunk}`)
+    })
+    const answers = (await Promise.all(calls)).map(answer => answer.slice(answer.indexOf('\r\n\r\n')))
+    expect(answers.map(answer => JSON.parse(answer).input.name)).toEqual(names)
+  })
+
   test('a connection goes on after a refused body', async () => {
     const post = `POST /faults/quota HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(100_000)}`
     const received = await sendBytes(front, `${post}GET /teapot?accessToken=root HTTP/1.1\r\nHost: x\r\n\r\n`)

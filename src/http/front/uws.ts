@@ -286,7 +286,9 @@ class UwsWire implements Wire {
 
   send(head: string, body: string | Uint8Array, close: boolean): void {
     if (this.#over) return
-    const write = () => this.#write(head, body, close)
+    // What leaves later is a copy: the bytes are the caller's, and other answers are written over them meanwhile.
+    const own = this.#last && typeof body !== 'string' ? Buffer.from(body) : body
+    const write = () => this.#write(head, own, close)
     if (this.#last) void breathe().then(() => this.#end(write))
     else if (this.#req === null) this.#end(write)
     else {
