@@ -111,6 +111,11 @@ describe('somebody else is not hidden', () => {
     ['with comments in it', 'From: a@(x)bank.(y)test'],
     ['on a folded line', 'From: x@evil.test\r\n\t,\r\n a@bank.test'],
     ['by a name that does not exist below it', 'From: a@no.such.bank.test'],
+    ['in a field whose name begins with NUL', `${nul}From: a@bank.test\r\nFrom: x@evil.test`],
+    ['in a field whose name has NUL in it', `X-Note: 1\r\nFr${nul}om: a@bank.test\r\nFrom: x@evil.test`],
+    ['in a field whose name has VT behind it', 'X-Note: 1\r\nFrom\x0b: a@bank.test\r\nFrom: x@evil.test'],
+    ['in a field whose name has a wide space behind it', 'From\u00a0:\r\n a@bank.test\r\nFrom: x@evil.test'],
+    ['in a field behind a mark of the code', '\ufeffFROM: a@bank.test\r\nFrom: x@evil.test'],
   ])('%s', async (_, head) => {
     expect(await send(letter(head))).toMatch(/^550 5\.7\.26/)
   })
@@ -250,6 +255,30 @@ describe('a signature of a part (l=)', () => {
   })
 })
 
+describe('a field that was added beside a signed one of its name', () => {
+  test.each([
+    ['Subject', 'Subject: x$'],
+    ['Reply-To', 'Reply-To: x@evil.test'],
+    ['Content-Type', 'Content-Type: text/html'],
+  ])("is nobody's, and the message taken for junk: %s", async (name, field) => {
+    const head = 'From: a@bank.test\r\nReply-To: a@bank.test\r\nContent-Type: text/plain'
+    const whole = await signed(letter(head), {}, { headerList: `From:Subject:${name}` })
+    const added = Buffer.concat([Buffer.from(`${field.replace('$', String(count))}\r\n`), whole])
+    expect(await send(added, 'x@elsewhere.test')).toMatch(/^250/)
+    const { verificationResults, source } = await newest('Junk')
+    expect(verificationResults).toMatchObject({ dkim: false, dmarc: { domain: false, policy: 'reject' } })
+    expect(source.replace(/\s+/g, ' ')).toContain(`dkim=pass (another ${name.toLowerCase()} is not signed)`)
+  })
+
+  test("is the signer's where both are signed, and is nothing to a signature that names none", async () => {
+    const two = 'From: a@bank.test\r\nReply-To: a@bank.test\r\nReply-To: b@bank.test'
+    for (const headerList of ['From:Subject:Reply-To', 'From:Subject']) {
+      expect(await send(await signed(letter(two), {}, { headerList }), 'x@elsewhere.test')).toMatch(/^250/)
+      expect((await newest()).verificationResults.dmarc.domain).toBe('bank.test')
+    }
+  })
+})
+
 /** The three fields of one sealer. */
 const setOf = (number: number) => new RegExp(`^(?:ARC-[\\w-]+:\\s*i=${number};.*\\r\\n(?:[ \\t].*\\r\\n)*){3}`, 'im')
 
@@ -345,6 +374,9 @@ describe('Authentication-Results', () => {
     ['behind a bare CR', 'X-Note: 1\rAuthentication-Results: localhost; '],
     ['with its colon on the next line', 'Authentication-Results\r\n : localhost; '],
     ['behind NUL', `${nul}Authentication-Results: localhost${nul}; `],
+    ['with VT behind its name', 'Authentication-Results\x0b: localhost; '],
+    ['with a wide space behind its name', 'Authentication-Results\u00a0: localhost; '],
+    ['behind a mark of the code', '\ufeffAuthentication-Results: localhost; '],
   ])('of a stranger in our name are cut out: %s', async (_, field) => {
     expect(await send(letter(`${field}dmarc=pass header.from=bank.test\r\nFrom: x@evil.test`))).toMatch(/^250/)
     expect((await newest()).source).not.toContain('bank.test')

@@ -67,17 +67,19 @@ function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x09
 }
 
-function isBlank(byte: number): boolean {
-  return byte === 0x20 || byte === 0x09 || byte === carriageReturn || byte === lineFeed || byte === 0
+/** What shows as nothing at the ends of a name, to one program or another: white space of any kind, controls, what is not ASCII. */
+function isUnseen(byte: number): boolean {
+  return byte <= 0x20 || byte >= 0x7f
 }
 
 /** The name of the field on a line, in lower case; '' where none is named. Some find a colon on the line after the name. */
 function fieldName(block: Buffer, start: number, end: number): string {
   const colon = block.subarray(start, end).indexOf(0x3a)
   if (colon <= 0) return ''
-  let last = start + colon
-  while (last > start && isBlank(block[last - 1] as number)) last -= 1
+  let [first, last] = [start, start + colon]
+  while (first < last && isUnseen(block[first] as number)) first += 1
+  while (last > first && isUnseen(block[last - 1] as number)) last -= 1
   // Programs of old end a text at NUL, or leave it out.
-  const name = block.toString('latin1', start, last).replace(/\0/g, '')
+  const name = block.toString('latin1', first, last).replace(/\0/g, '')
   return /^[!-9;-~]+$/.test(name) ? name.toLowerCase() : ''
 }

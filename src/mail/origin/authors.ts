@@ -40,18 +40,29 @@ export function authorsOf(headerFrom: readonly string[], headers: ParsedFields):
 }
 
 const afterReturn = /\r(?=[ \t]*from[ \t]*:)/i
+/** A line of its own, with what stands before its colon. */
+const lineNamed = /(?:^|\n)([^\n:]{4,60}):([^\n]*(?:\n[ \t][^\n]*)*)/g
 
-/** Fields that begin behind a bare CR, which some take for the end of a line. */
+/**
+ * Fields that some readers find and others do not: behind a bare CR, which some take for the end of a line, and under a name with signs
+ * around or in it that show as nothing, which some leave out.
+ */
 function hidden({ parsed }: ParsedFields): Buffer[] {
   return parsed.flatMap(({ line }) => {
-    if (!line.includes(0x0d)) return []
-    return line
-      .toString('latin1')
-      .split(afterReturn)
-      .slice(1)
-      .map(piece => Buffer.from(piece.replace(/\r(?!\n)[\s\S]*$/, ''), 'latin1'))
+    const text = line.toString('latin1')
+    const pieces = text.split(afterReturn).slice(1)
+    if (strangeName.test(text)) {
+      for (const [, name = '', value = ''] of text.matchAll(lineNamed)) {
+        if (!plainName.test(name) && name.replace(/[^!-~]+/g, '').toLowerCase() === 'from') pieces.push(`From:${value}`)
+      }
+    }
+    return pieces.map(piece => Buffer.from(piece.replace(/\r(?!\n)[\s\S]*$/, ''), 'latin1'))
   })
 }
+
+/** What every reader takes for the name of a field, or for a line that goes on. */
+const plainName = /^(?:[!-~]+[ \t\r]*$|[ \t])/
+const strangeName = /[^\t\n\r -~]/
 
 function valueIn(line: Buffer): string {
   const block = Buffer.concat([Buffer.from('From'), line.subarray(line.indexOf(0x3a)), Buffer.from('\r\n')])

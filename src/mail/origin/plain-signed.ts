@@ -60,15 +60,25 @@ export async function plainSigned(header: Header, hashes: BodyHashes, keys: Sign
   return { headerFrom: [author], fromFields: 1, authors, results, arc: {}, headers: { parsed: [] } }
 }
 
+/** Of these a message has one (RFC 5322 3.6, RFC 2045): of two a reader shows, or goes by, either. */
+export const singles: ReadonlySet<string> = new Set([
+  ...['subject', 'reply-to', 'content-type', 'content-transfer-encoding'],
+])
+
 const strangeEnd = /\r(?!\n)|[^\r]\n/
 
 /** Whether nobody finds other fields than these, and no end but the last line. */
 function isPlain(text: string, fields: readonly HeaderField[]): boolean {
   if (strangeEnd.test(text) || text.indexOf('\n\r\n') !== text.length - 3) return false
   let start = 0
+  let single = ''
   for (const { start: at, name, valueStart, end, key } of fields) {
     if (at !== start || valueStart !== at + name.length + 1) return false
     if (key.startsWith('arc-') || key === 'bimi-selector') return false
+    if (singles.has(key)) {
+      if (single.includes(`${key}:`)) return false
+      single += `${key}:`
+    }
     start = end + 2
   }
   return start === text.length - 2

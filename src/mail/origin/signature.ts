@@ -20,6 +20,8 @@ export interface Signature {
     readonly underSized?: number | undefined
   }
   readonly signingHeaders?: { readonly keys?: string | undefined } | undefined
+  /** Beside a field that is signed stands another of its name, which anybody may have added (RFC 6376 8.15). */
+  readonly added?: boolean
   /** For Authentication-Results. */
   readonly info?: string | undefined
 }

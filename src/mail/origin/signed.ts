@@ -5,13 +5,13 @@
 // a check cost ten times as much as its signature. Never throws.
 
 import { limits } from '#lib/limits.ts'
-import { signatureChecks } from '#lib/process/lazy.ts'
+import { type ParsedFields, signatureChecks } from '#lib/process/lazy.ts'
 import { cutUnwanted } from '../header/cut.ts'
 import { fieldRows } from '../header/field-rows.ts'
 import { Header } from '../header/header.ts'
 import { authorsOf } from './authors.ts'
 import { BodyHashes } from './body-hashes.ts'
-import { plainSigned } from './plain-signed.ts'
+import { plainSigned, singles } from './plain-signed.ts'
 import type { Signature, Signed } from './signature.ts'
 import type { SignerKeys } from './signer-keys.ts'
 
@@ -63,7 +63,7 @@ async function verifyAll(header: Buffer, hashes: BodyHashes, keys: SignerKeys): 
     await hashes.fill()
     await verifier.finalChunk()
     const { headerFrom, fromFields, arc } = verifier
-    const results = verifier.results.map(lawful)
+    const results = verifier.results.map(result => besideAdded(lawful(result), headers))
     return { headerFrom, fromFields, authors: authorsOf(headerFrom, headers), results, arc, headers }
   } catch {
     return undefined
@@ -85,6 +85,28 @@ function lawful(result: Signature): Signature {
   if (comment === undefined || result.status.result !== 'pass') return result
   const status = { ...result.status, result: 'neutral', comment }
   return { ...result, status, info: signatureChecks().formatAuthHeaderRow('dkim', status, { strict: false }) }
+}
+
+/** A signature that is right and covers one of two says nothing of the other, which is as good as a part that is not signed. */
+function besideAdded(result: Signature, { parsed }: ParsedFields): Signature {
+  if (result.status.result !== 'pass') return result
+  const signed = (result.signingHeaders?.keys ?? '').toLowerCase().split(/\s*:\s*/)
+  const times = (names: readonly (string | null)[], name: string) => names.filter(one => one === name).length
+  const there = parsed.map(({ key }) => key).filter(key => key !== null && singles.has(key))
+  const added = signed.find(name => singles.has(name) && times(there, name) > times(signed, name))
+  if (added === undefined) return result
+  const status = { ...result.status, comment: `another ${added} is not signed` }
+  return {
+    ...result,
+    added: true,
+    status,
+    info: signatureChecks().formatAuthHeaderRow('dkim', status, { strict: false }),
+  }
+}
+
+/** Whether all that a reader sees is signed. */
+export function isWhole({ status, added }: Signature): boolean {
+  return !status.underSized && added !== true
 }
 
 /** The library's verifier with body hashes of ours; one class for all messages. */

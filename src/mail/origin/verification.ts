@@ -21,7 +21,7 @@ import type { Resolve } from './dns-answers.ts'
 import { Remembered } from './remembered.ts'
 import { checkHost, type KnownHosts, knownHosts, type SenderHost, type Sending } from './sender-host.ts'
 import type { Signed } from './signature.ts'
-import { type Looked, looked, verifySignatures } from './signed.ts'
+import { isWhole, type Looked, looked, verifySignatures } from './signed.ts'
 import { type OpenedKeys, signerKeys } from './signer-keys.ts'
 
 /** What comes with a message. */
@@ -65,7 +65,7 @@ export interface Verified {
 export interface Failure {
   /** False where a name server did not answer by which it might have passed, or been pardoned. */
   readonly certain: boolean
-  /** A signature proves the author of the beginning alone (`l=`, RFC 6376 8.2): what follows may be anybody's. */
+  /** A signature proves the author of a part alone (`l=`, RFC 6376 8.2; a field that was added, 8.15): the rest may be anybody's. */
   readonly partial: boolean
   /** Percentage of messages that the policy is for (RFC 7489 6.3), 100 where the domain says nothing. */
   readonly percent: number
@@ -128,7 +128,7 @@ export async function verifyOrigin(
   const results = infoOf([host, ...(signed?.results ?? [])])
   if (signed === undefined) return { spf: spfDomain, dkim: false, results }
   const passed = signed.results.filter(({ status }) => status.result === 'pass')
-  const whole = passed.filter(({ status }) => !status.underSized)
+  const whole = passed.filter(isWhole)
   const dkim: string | false = (whole.find(({ status }) => status.aligned) ?? whole[0])?.signingDomain ?? false
   const seals = ask(limits.verify.keyLookupsMax)
   const chain = await chainOf(signed, seals.resolver, known.keys)
@@ -308,7 +308,7 @@ async function policyOf(
     if (response !== undefined) policies.keep(asked, response)
     return { response: response ?? (false as const), asked, partial: false }
   }
-  const whole = signatures.filter(({ status }) => !status.underSized)
+  const whole = signatures.filter(isWhole)
   const judged = await judge(whole)
   const failed = judged.response !== false && judged.response.status.result === 'fail'
   if (!failed || whole.length === signatures.length) return judged

@@ -52,6 +52,7 @@ const own = ['etc', 'var', 'opt', 'run', 'usr/local']
 /** Where the machine has the sources: root's folders are closed to other users. */
 export const program = '/opt/teal'
 
+/** What a service of the machine around has there is none of the machine's. */
 const begin = (name: string) => `
 set -e
 read pid rest < /proc/self/stat
@@ -60,6 +61,7 @@ for d in ${own.join(' ')}; do
   u=/mnt/$(echo $d | tr / -); mkdir $u $u.work
   mount -t overlay overlay -o lowerdir=/$d,upperdir=$u,workdir=$u.work /$d
 done
+rm -rf /etc/teal /var/lib/teal
 mkdir -p ${program}; mount --bind "$0" ${program}
 touch /opt/node; mount --bind "$1" /opt/node
 mount -t tmpfs -o mode=1777 tmpfs /tmp
