@@ -1840,6 +1840,8 @@ export const limits = {
     routeMs: 5 * minute,
     routesMax: 5000,
     connectMs: 30 * second,
+    /** From there until nothing is left to say before a message: greeting, TLS and login together (RFC 5321 4.5.3.2.1 waits so long for one answer). */
+    sessionMs: 5 * minute,
     /** Silence within a session: so long at least before the answer to a message, which may have arrived (RFC 5321 4.5.3.2.6). */
     replyMs: 10 * minute,
     /** A whole transaction. */

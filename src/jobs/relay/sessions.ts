@@ -1,7 +1,7 @@
 // Sessions with other mail servers, kept for the next message to the same place.
 //
 // A session carries one message at a time, so many messages at most, and is closed after a while without work or when
-// anything went wrong in it. Every transaction has its time.
+// anything went wrong in it. Making one has its time, and so has every transaction.
 
 import { after, type Timer } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
@@ -109,6 +109,8 @@ export class RelaySessions {
   async #open(route: MailRoute, signal: AbortSignal): Promise<Kept> {
     const stop = new AbortController()
     const onStop = () => stop.abort(signal.reason)
+    // A host that says a byte of its answer now and then is silent at no time.
+    const timer = after(limits.outbound.sessionMs, onStop)
     signal.addEventListener('abort', onStop, { once: true })
     try {
       const session = await MailSession.open(this.#outward, route, stop.signal)
@@ -119,6 +121,7 @@ export class RelaySessions {
       this.#told(route, error.facts)
       throw new NotConnected(error)
     } finally {
+      timer.cancel()
       signal.removeEventListener('abort', onStop)
     }
   }
