@@ -182,6 +182,8 @@ test('the page is read in three languages, and turned round in one of them', asy
 test('the keyboard alone is enough', async () => {
   await service.user('keys')
   const page = await pages.visit('/app/account', { as: 'keys', width: 500 })
+  // What is to come to is there.
+  await page.locator('main [name=name]').waitFor()
   await page.keyboard.press('Tab')
   expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the page')
   await page.keyboard.press('Enter')
