@@ -121,7 +121,7 @@ export class Model {
   #sync(member: Member, expunge: boolean, answers = true): string[] {
     const { wish, changed, view, qresync } = member
     const lines = wish !== undefined && wish.selected === undefined ? [] : this.#tell(member, expunge)
-    const numbered = answers || (wish?.selected?.flags === true && view?.counted === true)
+    const numbered = answers || (wish?.selected !== undefined && view?.counted === true)
     for (const folder of this.#folders.values()) {
       const { messages, flags } = changed.get(folder) ?? { messages: false, flags: false }
       if ((messages && wish?.messages === true) || (flags && wish?.flags === true)) lines.push(folder.status)
@@ -169,7 +169,8 @@ export class Model {
       .filter(message => message.uid < known && message.change > view.told && !view.own.has(message.change))
       .sort((left, right) => left.change - right.change || left.uid - right.uid)
     const told = wish?.selected?.flags === false ? [] : changed
-    view.counted = told.some(message => view.uids.includes(message.uid))
+    const described = wish?.selected?.items === true && fresh.length > 0
+    view.counted = described || told.some(message => view.uids.includes(message.uid))
     for (const message of told) {
       const seq = view.uids.indexOf(message.uid) + 1
       if (seq > 0) lines.push(`* ${seq} FETCH (UID ${message.uid} FLAGS (${text(message.flags)}))`)
