@@ -6,7 +6,7 @@ import { accessSync, constants, existsSync, readdirSync, rmSync, writeFileSync }
 import { join } from 'node:path'
 import { Fault } from '#lib/fault.ts'
 import { makeFolder } from '#lib/lasting.ts'
-import { fileReasons } from '#lib/process/file-error.ts'
+import { fileReason } from '#lib/process/file-error.ts'
 import { lock } from '../engine/sqlite/handle.ts'
 import { startWriterThread, type WriterThread } from '../writer/thread.ts'
 import { closeToOthers, requireOwner } from './owner.ts'
@@ -72,9 +72,8 @@ function usable(path: string, task: () => void): void {
   try {
     task()
   } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException
-    const how = fileReasons[code] ?? code
-    const text = `The data directory cannot be used: ${path}: ${how} (${code})`
+    const { reason, code } = fileReason(error as NodeJS.ErrnoException)
+    const text = `The data directory cannot be used: ${path}: ${reason ?? code} (${code})`
     throw new Fault('DataDirectoryUnusable', { text, cause: error })
   }
 }
