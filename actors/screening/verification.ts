@@ -243,13 +243,14 @@ function asked(given: Policy, { percent, partial }: Failure): Policy {
   return policy === 'reject' ? 'quarantine' : 'none'
 }
 
-/** Why less was done than the domain asks for, in the words of RFC 7489 appendix C; that it only tries its policy is known with the facts. */
+/** Why less was done than the domain asks for, in the words of RFC 9990 3.1.6; that it only tries its policy is known with the facts. */
 function whyOf(policy: Policy, wanted: Policy, pardon: string, heed: boolean, { partial }: Failure) {
   if (policy === wanted) return undefined
   if (pardon !== '')
     return { type: pardon.startsWith('sealed') ? 'local_policy' : 'trusted_forwarder', comment: pardon }
   if (!heed) return { type: 'local_policy', comment: 'noted only' }
-  return partial ? { type: 'local_policy', comment: 'a part is signed' } : { type: 'sampled_out', comment: '' }
+  if (partial) return { type: 'local_policy', comment: 'a part is signed' }
+  return { type: 'other', comment: 'the policy asks for a share of messages (pct)' }
 }
 
 /** The result of DMARC with the reason why nothing came of it. */

@@ -40,7 +40,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true })
 })
 
-const published = { domain: 'Example.com', adkim: 'r', aspf: 'r', p: 'none', sp: 'none', pct: 100 } as const
+const published = { domain: 'Example.com', adkim: 'r', aspf: 'r', p: 'none', sp: 'none' } as const
 const detail = (ip: string, dkim: boolean): DmarcDetail => ({
   ...{ published, ip, disposition: 'none', dkim, spf: false, headerFrom: 'example.com', envelopeFrom: 'example.com' },
   signatures: [],

@@ -13,6 +13,7 @@ import { limits } from '#lib/limits.ts'
 import { privatePem } from '#lib/secret/private-key.ts'
 import { dnsTxt, publicPem, signatures } from '#mail/crypt/dkim.ts'
 import { type DmarcDetail, dmarcReport } from '#mail/made/dmarc-report.ts'
+import { readXml, type XmlElement } from '#mail/report/xml.ts'
 import { Outward } from '#net/outward/outward.ts'
 import type { Teal } from '#service'
 import { reportAdd, reportSubjects } from '#store/sending/report.ts'
@@ -68,7 +69,15 @@ beforeAll(async () => {
   advanceClock((day + beginsAt - (now() % day)) % day)
   anna = await service.user('anna')
   const leaf = new X509Certificate(own.cert).raw
-  for (const name of ['good.test', 'bad.test', 'plain.test', 'elsewhere.test', 'willing.test', 'trying.test']) {
+  for (const name of [
+    'good.test',
+    'bad.test',
+    'plain.test',
+    'elsewhere.test',
+    'willing.test',
+    'trying.test',
+    'sly.test',
+  ]) {
     dns.records.set(`MX ${name}`, [`10 mx.${name}`])
     dns.records.set(`A mx.${name}`, ['127.0.0.1'])
   }
@@ -163,7 +172,13 @@ test('a domain is told of mail in its name, by those it names and that agree', a
   const { name, value } = dnsTxt('good.test', 's1', publicPem(key))
   dns.texts.set(name, [value])
   dns.texts.set('good.test', ['v=spf1 -all'])
-  const named = ['dmarc@good.test', 'nobody@elsewhere.test', 'yes@willing.test!10m', 'small@good.test!5']
+  const named = [
+    'dmarc@good.test',
+    'nobody@elsewhere.test',
+    'yes@willing.test!10m',
+    'small@good.test!5',
+    'sly@sly.test',
+  ]
   const rua = [...named, 'who@gone.test'].map(one => `mailto:${one}`)
   dns.texts.set('_dmarc.good.test', [`v=DMARC1; p=quarantine; rua=${rua.join(',')}`])
   // Who agrees may want it elsewhere with himself, and sends it to nobody else.
@@ -171,8 +186,10 @@ test('a domain is told of mail in its name, by those it names and that agree', a
   dns.texts.set('good.test._report._dmarc.willing.test', [`v=DMARC1; rua=${instead}`])
   // One whose name server is gone keeps it from nobody.
   dns.bogus.add('good.test._report._dmarc.gone.test')
+  // Who names nobody but others in his place agrees to nothing.
+  dns.texts.set('trying.test._report._dmarc.sly.test', ['v=DMARC1; rua=mailto:victim@plain.test'])
   // A domain that only tries its policy, and a signer beyond ASCII.
-  dns.texts.set('_dmarc.trying.test', ['v=DMARC1; p=quarantine; t=y; rua=mailto:dmarc@trying.test'])
+  dns.texts.set('_dmarc.trying.test', ['v=DMARC1; p=quarantine; t=y; rua=mailto:sly@sly.test,mailto:dmarc@trying.test'])
   const odd = 'DKIM-Signature: v=1; a=rsa-sha256; d=b\u00fccher.test; s=x; h=from; bh=AAAA; b=AAAA\r\n'
   const send = async (sender: string, signs: boolean, author = 'a@good.test') => {
     const plain = Buffer.from(
@@ -335,8 +352,51 @@ test('what strangers make to be counted has its bounds', async () => {
   await held.close()
 })
 
+test('a report about mail has what its schema knows, and nothing else (RFC 9990 appendix A)', () => {
+  const published = { domain: 'a.test', adkim: 'r', aspf: 's', p: 'reject', sp: 'none', np: 'reject' } as const
+  const detail: DmarcDetail = {
+    ...{
+      published,
+      ip: '192.0.2.1',
+      disposition: 'none',
+      dkim: false,
+      spf: true,
+      headerFrom: 'a.test',
+      envelopeFrom: '',
+    },
+    signatures: [{ domain: 'a.test', selector: 's', result: 'fail' }],
+    host: { domain: 'h.a.test', result: 'pass' },
+    reason: { type: 'other', comment: 'y' },
+  }
+  const shared = { organization: 'o', contact: 'c', reportId: 'r', from: 0, to: 1000 }
+  const xml = dmarcReport({ ...shared, published, counts: [{ detail, count: 1 }] })
+  expect(xml).toContain('<feedback xmlns="urn:ietf:params:xml:ns:dmarc-2.0">')
+  const root = readXml(xml)
+  const named = (one: XmlElement): unknown =>
+    one.children.length === 0 ? one.text : Object.fromEntries(one.children.map(each => [each.name, named(each)]))
+  expect(named(root)).toEqual({
+    version: '1.0',
+    report_metadata: { org_name: 'o', email: 'c', report_id: 'r', date_range: { begin: '0', end: '1' } },
+    policy_published: { ...published, testing: 'n', discovery_method: 'treewalk' },
+    record: {
+      row: {
+        ...{ source_ip: '192.0.2.1', count: '1' },
+        policy_evaluated: {
+          ...{ disposition: 'none', dkim: 'fail', spf: 'pass' },
+          reason: { type: 'other', comment: 'y' },
+        },
+      },
+      identifiers: { envelope_from: '', header_from: 'a.test' },
+      auth_results: {
+        dkim: { domain: 'a.test', selector: 's', result: 'fail' },
+        spf: { domain: 'h.a.test', scope: 'mfrom', result: 'pass' },
+      },
+    },
+  })
+})
+
 test('text of strangers stays text in XML', () => {
-  const published = { domain: 'a', adkim: 'r', aspf: 'r', p: 'none', sp: 'none', pct: 100 } as const
+  const published = { domain: 'a', adkim: 'r', aspf: 'r', p: 'none', sp: 'none' } as const
   const detail: DmarcDetail = {
     ...{
       published,

@@ -1,6 +1,6 @@
-// Where a domain wants to be told (`rua`): of TLS in `_smtp._tls` (RFC 8460 3), of DMARC in `_dmarc` (RFC 7489 6.3).
+// Where a domain wants to be told (`rua`): of TLS in `_smtp._tls` (RFC 8460 3), of DMARC in `_dmarc` (RFC 9989 4.7).
 //
-// A domain that names somebody else's address for DMARC must be allowed to by whom it names (RFC 7489 7.1), who may name another one of
+// A domain that names somebody else's address for DMARC must be allowed to by whom it names (RFC 9990 4), who may name another one of
 // his; or strangers could have this service write to anybody. That nobody could say what a domain wants is thrown; of others whom it names it is told, since
 // one whose name server is gone must not keep the rest from hearing anything.
 
@@ -74,10 +74,12 @@ async function agreedBy(domain: string, named: MailAddress, resolve: ResolveTxt)
   const records = await textsOf(`${domain}._report._dmarc.${other}`, resolve)
   const agreement = records.find(record => /^v=DMARC1\s*(?:;|$)/.test(record))
   if (agreement === undefined) return []
-  // Who agrees may say where; nobody but himself is named like that.
-  const instead = urisIn(ruaOf(agreement)).flatMap(uri => mailOf(uri) ?? [])
-  const own = instead.filter(one => hostOf(one) === other)
-  return own.length > 0 ? own : [named]
+  const instead = ruaOf(agreement)
+  if (instead === undefined) return [named]
+  // Who agrees may say where; where he names others and not himself, nobody is told (RFC 9990 4).
+  return urisIn(instead)
+    .flatMap(uri => mailOf(uri) ?? [])
+    .filter(one => hostOf(one) === other)
 }
 
 function ruaOf(record = ''): string | undefined {

@@ -274,7 +274,7 @@ export class Reports {
 }
 
 function noPolicy(domain: string): DmarcDetail['published'] {
-  return { domain, adkim: 'r', aspf: 'r', p: 'none', sp: 'none', pct: 100 }
+  return { domain, adkim: 'r', aspf: 'r', p: 'none', sp: 'none' }
 }
 
 function keyOf({ kind, day, domain }: ReportSubject): string {

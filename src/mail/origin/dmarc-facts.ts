@@ -45,7 +45,6 @@ interface Host {
 /** Undefined where the domain does not ask. */
 export function dmarcFacts(
   given: object,
-  percent: number,
   signatures: readonly Signature[],
   host: Host | undefined,
   sender: string,
@@ -67,7 +66,6 @@ export function dmarcFacts(
     published: {
       ...{ domain: cut(policyDomain), adkim: mode(alignment.dkim.strict), aspf: mode(alignment.spf.strict), p, sp },
       ...(np !== undefined && { np }),
-      pct: percent,
       ...(testMode === true && { testing: true }),
     },
     dkim: alignment.dkim.result !== undefined,
@@ -80,7 +78,6 @@ export function dmarcFacts(
     ...(host !== undefined && {
       host: {
         domain: cut(host.domain || envelopeFrom),
-        scope: sender === '' ? ('helo' as const) : ('mfrom' as const),
         result: host.status.result,
       },
     }),

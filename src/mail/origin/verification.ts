@@ -150,7 +150,7 @@ export async function verifyOrigin(
   if (policy === undefined || (result !== 'pass' && result !== 'fail')) return { ...found, results }
   const from = header?.from ?? response.domain ?? ''
   const percent = percentOf(response)
-  const facts = dmarcFacts(response, percent, signed.results, host, sender)
+  const facts = dmarcFacts(response, signed.results, host, sender)
   const told = { ...(facts !== undefined && { aggregate: facts }), results }
   if (result === 'pass') {
     const find = () => assertionOf(response, signed, ask(limits.bimi.lookupsMax).resolver)

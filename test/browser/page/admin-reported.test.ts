@@ -41,7 +41,7 @@ async function report(kind: 'dmarc' | 'tls', text: string, sender = 'reports@big
 }
 
 function ofMail(reportId: string): string {
-  const published = { domain: 'told.example', adkim: 'r', aspf: 'r', p: 'none', sp: 'none', pct: 100 } as const
+  const published = { domain: 'told.example', adkim: 'r', aspf: 'r', p: 'none', sp: 'none' } as const
   const row = (ip: string, passes: boolean) => ({
     ...{ published, ip, disposition: 'none' as const, dkim: passes, spf: passes },
     ...{ headerFrom: 'told.example', envelopeFrom: 'told.example', signatures: [] },
