@@ -192,7 +192,9 @@ export class MailSession {
   private constructor(connection: SMTPConnection, signal: AbortSignal) {
     this.#connection = connection
     this.#headerUtf8 = headerUtf8(connection)
-    readReplies(connection, replyBytesMax)
+    readReplies(connection, replyBytesMax, () => {
+      this.#broken ??= new Error('the host answers what it was not asked')
+    })
     this.#signal = signal
     this.#onAbort = () => this.#break(Object.assign(new Error('stopped'), { code: 'ETIMEDOUT' }))
     signal.addEventListener('abort', this.#onAbort, { once: true })
