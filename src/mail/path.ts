@@ -1,7 +1,7 @@
 // Mailbox paths: their form, their order, the special ones and what those are called in the user's language.
 //
 // Promises: a path that `checkPath` gave back is in NFC, has `/` between its parts, no empty part, INBOX in upper case
-// at its start, and no control character. Refusals carry the exact texts that existing clients compare.
+// at its start, and no control character or separator of lines. Refusals carry the exact texts that existing clients compare.
 
 import { Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
@@ -9,6 +9,9 @@ import { limits } from '#lib/limits.ts'
 export type SpecialUse = '\\Sent' | '\\Trash' | '\\Drafts' | '\\Junk' | '\\Archive'
 
 const inbox = 'INBOX'
+
+/** What no name may hold, besides (RFC 6855 3): a program that asked for UTF-8 need not take it. */
+const unnamed = /[\x80-\x9f\u2028\u2029]/g
 
 /**
  * `path` in the form it is stored in; a leading slash is dropped.
@@ -34,7 +37,9 @@ export function isSentence(problem: string): boolean {
 export function pathProblem(path: string): string | undefined {
   if (path === '') return 'is not allowed to be empty'
   if (/\/{2}|\/$/.test(path)) return `with value "${path}" matches the inverted pattern: /\\/{2,}|\\/$/`
-  if (/[\x00-\x1f\x7f]/.test(path) || !path.isWellFormed()) return 'contains characters that are not allowed'
+  if (/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(path) || !path.isWellFormed()) {
+    return 'contains characters that are not allowed'
+  }
   const parts = normalizePath(path).split('/')
   const [tooDeep, tooLong] = sentences
   if (parts.length > limits.name.mailboxDepthMax) return tooDeep
@@ -46,6 +51,11 @@ export function normalizePath(path: string): string {
   const parts = path.normalize('NFC').replace(/^\//, '').split('/')
   if (parts[0]?.toUpperCase() === inbox) parts[0] = inbox
   return parts.join('/')
+}
+
+/** The path under which another service's folder is taken in: some programs of old wrote bytes of Windows-1252 as if they were Latin-1. */
+export function takenPath(path: string): string {
+  return path.replace(unnamed, '_')
 }
 
 /** What of a path is kept when its folder, or a message in it, is gone: all of it or nothing. */

@@ -223,19 +223,29 @@ test('folders that become one here keep all their mail, though files have one na
     writeFileSync(join(path, folder, 'cur', file), message(`in-${folder.replaceAll(/[^a-z]/gi, '')}`))
   }
   // As converters of mbox files call them: by the second, and by the place in the file.
-  for (const folder of ['', '.INBOX', '.Sent', '.Sent Messages', '.R&D', '.Q&A.2019', '.Lists.Caf&AOk-']) put(folder)
-  const all = ['in-', 'in-INBOX', 'in-ListsCafAOk', 'in-QA', 'in-RD', 'in-Sent', 'in-SentMessages']
-  expect(await moved(`converted:${path}`)).toMatchObject({ code: 0, err: '', tally: { imported: 7, known: 0 } })
+  for (const folder of [
+    '',
+    '.INBOX',
+    '.Sent',
+    '.Sent Messages',
+    '.R&D',
+    '.Q&A.2019',
+    '.Lists.Caf&AOk-',
+    '.Old&AJY-New',
+  ])
+    put(folder)
+  const all = ['in-', 'in-INBOX', 'in-ListsCafAOk', 'in-OldAJYNew', 'in-QA', 'in-RD', 'in-Sent', 'in-SentMessages']
+  expect(await moved(`converted:${path}`)).toMatchObject({ code: 0, err: '', tally: { imported: 8, known: 0 } })
   expect(await subjects(user)).toEqual(all)
-  expect(await moved(`converted:${path}`)).toMatchObject({ code: 0, tally: { imported: 0, known: 7 } })
+  expect(await moved(`converted:${path}`)).toMatchObject({ code: 0, tally: { imported: 0, known: 8 } })
   const { body } = await service.call('GET', `/users/${user}/mailboxes`)
   const paths = body.results.map((one: Body) => one.path)
-  expect(paths).toEqual(expect.arrayContaining(['R&D', 'Q&A/2019', 'Lists/Café']))
+  expect(paths).toEqual(expect.arrayContaining(['R&D', 'Q&A/2019', 'Lists/Café', 'Old_New']))
   expect(paths).not.toContain('Sent Messages')
   // Mail of folders that cannot be called so here was not moved.
   for (const folder of ['.a..b', 'Plain']) put(folder)
   const { code, err, tally } = await moved(`converted:${path}`)
-  expect({ code, tally }).toMatchObject({ code: 3, tally: { imported: 0, known: 7, skipped: 0, failed: 2 } })
+  expect({ code, tally }).toMatchObject({ code: 3, tally: { imported: 0, known: 8, skipped: 0, failed: 2 } })
   for (const name of ['/.a..b: ', '/Plain: ']) expect(err).toContain(name)
 })
 

@@ -1,6 +1,7 @@
 // Folders over the wire: LIST in all its forms, STATUS, CREATE, DELETE, RENAME, SUBSCRIBE, QUOTA.
 
 import { beforeEach, describe, expect, test } from 'vitest'
+import { encodeMailboxName } from '#imap/wire/name.ts'
 import { limits } from '#lib/limits.ts'
 import { useTeal } from '../running.ts'
 import { append, Client, mail } from './client.ts'
@@ -294,6 +295,27 @@ test.each([
 ])('%s: NO [%s]', async (command, code) => {
   expect(await client.ask(command)).toMatchObject({ status: 'NO', text: expect.stringContaining(`[${code}]`) })
 })
+
+// RFC 9051 5.1: no name has one of them.
+test.each([['\u0080'], ['\u0085'], ['\u009f'], ['\u2028'], ['\u2029']])(
+  'no folder gets a name with %j, at no door',
+  async character => {
+    const path = `a${character}b`
+    const refused = { status: 'NO', text: '[CANNOT] This cannot be the name of a mailbox' }
+    const made = await service.call('POST', `/users/${account}/mailboxes`, { path })
+    expect(made.body).toMatchObject({ code: 'InputValidationError' })
+    const wire = encodeMailboxName(path, false)
+    for (const command of [`CREATE "${wire}"`, `RENAME Junk "${wire}"`]) {
+      expect(await client.ask(command)).toMatchObject(refused)
+    }
+    await client.ok('ENABLE UTF8=ACCEPT')
+    expect(await client.ask(`CREATE "${path}"`)).toMatchObject(refused)
+    expect(await client.ask(`SELECT "${path}"`)).toMatchObject({
+      status: 'NO',
+      text: expect.stringMatching('NONEXISTENT'),
+    })
+  },
+)
 
 test.each([
   ['DELETE INBOX', 'INBOX cannot be deleted'],

@@ -24,7 +24,7 @@ const matchesNothing = '\0'
 
 function pathOf(text: string, utf8: boolean): string | undefined {
   const path = utf8 || !text.includes('&') ? text : fromUtf7(text)
-  if (path === undefined || /[\x00-\x1f\x7f\u2028\u2029]/.test(path)) return undefined
+  if (path === undefined || /[\x00-\x1f\x7f]/.test(path)) return undefined
   const first = path.slice(0, 5)
   if (first.toUpperCase() === 'INBOX' && (path.length === 5 || path[5] === '/')) return `INBOX${path.slice(5)}`
   return path.normalize('NFC')

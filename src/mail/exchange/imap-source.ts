@@ -11,7 +11,7 @@ import { limits } from '#lib/limits.ts'
 import { imapFlow } from '#lib/process/lazy.ts'
 import { isKeyword, parseFlags } from '../flags.ts'
 import { mendPlain } from '../mime/line-end.ts'
-import { normalizePath, pathProblem } from '../path.ts'
+import { normalizePath, pathProblem, takenPath } from '../path.ts'
 import { usualUse } from './maildir.ts'
 
 export interface ImapAccount {
@@ -92,7 +92,7 @@ export class ImapSource {
     const folders: SourceFolder[] = []
     for (const { flags, path: remote, delimiter, specialUse, subscribed } of listed.slice(0, transfer.foldersMax)) {
       if (flags.has('\\Noselect') || flags.has('\\NonExistent')) continue
-      const path = remote.toUpperCase() === 'INBOX' ? 'INBOX' : remote.split(delimiter || '/').join('/')
+      const path = remote.toUpperCase() === 'INBOX' ? 'INBOX' : takenPath(remote.split(delimiter || '/').join('/'))
       if (pathProblem(path) !== undefined) {
         folders.push({ remote, path: null, subscribed, specialUse: null })
         continue

@@ -3,7 +3,7 @@
 // Promises: linear, never throws; what cannot be understood is null or left out, and the caller says so.
 
 import { answered, deleted, draft, flagged, forwarded, isKeyword, seen } from '../flags.ts'
-import { decodeUtf7, normalizePath, pathProblem, type SpecialUse } from '../path.ts'
+import { decodeUtf7, normalizePath, pathProblem, type SpecialUse, takenPath } from '../path.ts'
 
 export interface MaildirName {
   /** What stays the same when flags change: the name of the message. */
@@ -55,7 +55,7 @@ function folderPath(dotted: string): string | null {
   // Names are in modified UTF-7 by rule. What is none is taken as it stands: some programs write UTF-8, some a bare &.
   const decoded = decodeUtf7(dotted) ?? dotted
   if (/\//.test(decoded)) return null
-  const path = decoded.replaceAll('.', '/')
+  const path = takenPath(decoded.replaceAll('.', '/'))
   return pathProblem(path) === undefined ? normalizePath(path) : null
 }
 

@@ -97,7 +97,7 @@ describe('mailbox names', () => {
     expect(decodeMailboxName(encodeMailboxName(path, false), false)).toBe(path)
   })
 
-  test.each(['&', '&A', '&AAA-', '&AEE-', 'a&*-', '&2AA-', 'a\0b', 'a\u2028b', 'a\nb'])('%j is refused', wire => {
+  test.each(['&', '&A', '&AAA-', '&AEE-', 'a&*-', '&2AA-', 'a\0b', 'a\nb'])('%j is refused', wire => {
     expect(() => decodeMailboxName(wire, false)).toThrow(Fault)
   })
 
