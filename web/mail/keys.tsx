@@ -185,6 +185,8 @@ function step({ list, isReading, message, open }: Keyed, by: number): void {
     const top = index * rowHeight
     if (top < box.scrollTop) box.scrollTop = top
     else if (top + rowHeight > box.scrollTop + box.clientHeight) box.scrollTop = top + rowHeight - box.clientHeight
+    // In a low window the page scrolls, too.
+    box.scrollIntoView({ block: 'nearest' })
   }
   const row = list.row(index)
   if (isReading && row !== undefined) open(row)

@@ -232,3 +232,41 @@ test('on a phone a conversation, its letters and the way back take turns', async
   await page.locator('.mail-out').click()
   await page.getByText('1 conversations').waitFor()
 })
+
+describe('in a window of a few lines, as it is at a zoom of 400% or above the keys of a phone', () => {
+  const low = { width: 320, height: 200 }
+
+  test('rows are seen and opened, also by keys alone', async () => {
+    const user = await account(service, 'zoomed')
+    for (let n = 0; n < 20; n += 1) await user.put('INBOX', mail(`Large ${n}`, 'x', date(n)))
+    const page = await pages.visit('/app/mail', { as: 'zoomed' })
+    await row(page, 'Large 19').waitFor()
+    await page.setViewportSize(low)
+    const seen = (subject: string) =>
+      row(page, subject).evaluate(element => {
+        const { top, bottom } = element.getBoundingClientRect()
+        return top >= 0 && bottom <= innerHeight
+      })
+    for (let n = 0; n < 6; n += 1) await page.keyboard.press('j')
+    await expect.poll(() => seen('Large 13')).toBe(true)
+    await look(page)
+    await shoot(page, 'low')
+    await row(page, 'Large 12').getByRole('link').click()
+    await page.getByRole('heading', { name: 'Large 12' }).waitFor()
+    await page.locator('.mail-body').scrollIntoViewIfNeeded()
+    await shoot(page, 'low-letter')
+  })
+
+  test('a letter is written and sent', async () => {
+    await account(service, 'squeezed')
+    const page = await pages.visit('/app/mail', { as: 'squeezed' })
+    await page.setViewportSize(low)
+    await page.getByRole('button', { name: 'New message' }).click()
+    const writer = page.locator('.mail-writer')
+    await writer.getByLabel('To', { exact: true }).fill('friend@example.net')
+    await writer.getByLabel('Subject').fill('In short')
+    await look(page)
+    await writer.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByRole('button', { name: 'Take back' }).waitFor()
+  })
+})
