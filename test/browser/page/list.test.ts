@@ -245,7 +245,7 @@ describe('in a window of a few lines, as it is at a zoom of 400% or above the ke
     const seen = (subject: string) =>
       row(page, subject).evaluate(element => {
         const { top, bottom } = element.getBoundingClientRect()
-        return top >= 0 && bottom <= innerHeight
+        return top >= 0 && bottom <= element.ownerDocument.defaultView.innerHeight
       })
     for (let n = 0; n < 6; n += 1) await page.keyboard.press('j')
     await expect.poll(() => seen('Large 13')).toBe(true)
