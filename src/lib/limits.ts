@@ -263,6 +263,8 @@ export const limits = {
     packedLengthMin: 4096,
     /** Answers whose text may take less are made bytes in one piece of memory that stays. */
     scratchBytes: 512 * kib,
+    /** A piece of an answer in chunks that uWebSockets.js gathers with its length, and the head before it, in the 16 KiB it writes at once. */
+    gatheredBytesMax: 12 * kib,
     /** How long a browser keeps the empty frame for mail. */
     frameSeconds: 3600,
     /** The same of a request that needs no token: half of `inFlightMax` of them are a quarter of `heldBytesMax`. */

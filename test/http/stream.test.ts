@@ -1,7 +1,11 @@
 // Long answers and long bodies: order, back-pressure, clients that leave, sources that fail, a service that stops.
 
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import net from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import Type from 'typebox'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { monotonic, shiftClock, sleep } from '#lib/clock.ts'
@@ -11,6 +15,7 @@ import { binary, eventStream, ranged, rangedHeaders, type StreamEvent } from '..
 import { anyType, endpoint } from '../../src/http/endpoint.ts'
 import type { Caller } from '../../src/http/guard/access.ts'
 import { int, text } from '../../src/http/schema.ts'
+import { listenLocal } from '../../src/http/server.ts'
 import { type Front, startFront } from './front.ts'
 import { send, sendBytes } from './scenario.ts'
 
@@ -492,3 +497,19 @@ test.each(['/bytes/chunked?count=400&size=262144', '/bytes/sized?count=400&size=
     expect(front.lines).toEqual([])
   },
 )
+
+test('an answer in chunks over the socket of commands is whole, however late it is taken', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'teal-stream-'))
+  const local = await listenLocal(front.exchange, join(dir, 'socket'))
+  const [count, size] = [200, 16_384]
+  const path = `/bytes/chunked?count=${count}&size=${size}&accessToken=root`
+  const where = { socketPath: join(dir, 'socket'), path }
+  const answer = await new Promise<IncomingMessage>(resolve => void request(where, resolve).end())
+  // Until the socket is full.
+  for (let before = -1; seen.produced > before; await sleep(50)) before = seen.produced
+  expect(seen.produced).toBeLessThan(count * size)
+  const taken = await answer.toArray()
+  expect(Buffer.concat(taken)).toEqual(Buffer.concat(Array.from({ length: count }, (_, at) => Buffer.alloc(size, at))))
+  await local.close(0)
+  rmSync(dir, { recursive: true })
+})

@@ -87,9 +87,8 @@ export async function* inTurns(pieces: readonly Buffer[], key: string): AsyncGen
   }
 }
 
-export function* slices(chunk: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < chunk.length; at += limits.body.chunkBytes)
-    yield chunk.subarray(at, at + limits.body.chunkBytes)
+export function* slices(chunk: Uint8Array, bytes: number = limits.body.chunkBytes): Generator<Uint8Array> {
+  for (let at = 0; at < chunk.length; at += bytes) yield chunk.subarray(at, at + bytes)
 }
 
 /**

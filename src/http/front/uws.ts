@@ -324,11 +324,13 @@ class UwsWire implements Wire {
   ): Promise<void> {
     // An answer whose length is announced cannot end the connection.
     const length = this.#last ? undefined : announced
-    if (this.#last) await breathe()
+    if (length === undefined) await breathe()
     this.#head = head
     // Once only: a handler that is set while one is being called is lost.
     this.#res.onWritable(offset => this.#over || this.#waiting.writable(offset))
     let left = length ?? Number.POSITIVE_INFINITY
+    // What the library gathered and a full socket does not take it keeps, but not what did not fit in with it; during its own calls it gathers all.
+    const most = length === undefined ? limits.http.gatheredBytesMax : limits.body.chunkBytes
     while (!this.#over) {
       const result = await chunks.next()
       if (this.#over) break
@@ -336,7 +338,7 @@ class UwsWire implements Wire {
         this.#finish(length, left, close)
         return
       }
-      for (const piece of slices(result.value)) {
+      for (const piece of slices(result.value, most)) {
         const part = piece.length > left ? piece.subarray(0, left) : piece
         left -= part.length
         if (part.length > 0 && !this.#over) await this.#push(part, length)
@@ -354,7 +356,7 @@ class UwsWire implements Wire {
         this.#begin()
         taken = res.write(part)
       })
-      return taken ? null : this.#waiting.until(() => true)
+      return taken ? null : this.#waiting.until(() => true).then(breathe)
     }
     let before = 0
     const attempt = (bytes: Uint8Array): boolean => {
