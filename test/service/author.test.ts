@@ -322,6 +322,16 @@ describe('a chain of seals', () => {
     expect(await send(Buffer.from(set + whole, 'latin1'), 'x@elsewhere.test')).toMatch(/^550 5\.7\.26/)
   })
 
+  test('vouches for no Subject that was added beside the sealed one', async () => {
+    const whole = await chain(1, 'sealer.test')
+    expect(await send(Buffer.concat([Buffer.from(`Subject: x${count}\r\n`), whole]), 'x@elsewhere.test')).toMatch(
+      /^250/,
+    )
+    const { verificationResults, source } = await newest('Junk')
+    expect(verificationResults).toMatchObject({ arc: 'sealer.test', dmarc: { domain: false, policy: 'reject' } })
+    expect(source).not.toContain('pardoned')
+  })
+
   test('of fifty strangers is worth nothing behind one who is believed, and costs a bounded number of questions', async () => {
     const asked = dns.asked.length
     const long = await chain(limits.verify.sealsMax, 'sealer.test', 'h#.test')

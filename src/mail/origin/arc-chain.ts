@@ -14,12 +14,18 @@ export interface Chain {
 
 interface ChainSet {
   readonly 'arc-seal': { readonly parsed?: { readonly d?: { readonly value?: unknown } } }
+  readonly 'arc-message-signature': { readonly parsed?: { readonly h?: { readonly value?: unknown } } }
   readonly 'arc-authentication-results': { readonly original?: string | Buffer }
 }
 
 /** Domains that sealed, the first one first. */
 export function sealersOf({ chain }: Chain): string[] {
   return (chain || []).map(set => String(set['arc-seal'].parsed?.d?.value ?? '').toLowerCase())
+}
+
+/** Names of the fields that the newest seal covers, with colons between them. */
+export function sealedNames({ chain }: Chain): string {
+  return String((chain || []).at(-1)?.['arc-message-signature'].parsed?.h?.value ?? '').trim()
 }
 
 /** The sealer who says that the domain in From was proven when the message came to him, and is believed. */

@@ -88,20 +88,26 @@ function lawful(result: Signature): Signature {
 }
 
 /** A signature that is right and covers one of two says nothing of the other, which is as good as a part that is not signed. */
-function besideAdded(result: Signature, { parsed }: ParsedFields): Signature {
+function besideAdded(result: Signature, headers: ParsedFields): Signature {
   if (result.status.result !== 'pass') return result
-  const signed = (result.signingHeaders?.keys ?? '').toLowerCase().split(/\s*:\s*/)
-  const times = (names: readonly (string | null)[], name: string) => names.filter(one => one === name).length
-  const there = parsed.map(({ key }) => key).filter(key => key !== null && singles.has(key))
-  const added = signed.find(name => singles.has(name) && times(there, name) > times(signed, name))
+  const added = addedBeside(result.signingHeaders?.keys ?? '', headers)
   if (added === undefined) return result
-  const status = { ...result.status, comment: `another ${added} is not signed` }
-  return {
-    ...result,
-    added: true,
-    status,
-    info: signatureChecks().formatAuthHeaderRow('dkim', status, { strict: false }),
-  }
+  const comment = `another ${added} is not signed`
+  const status = { ...result.status, comment }
+  const info = signatureChecks().formatAuthHeaderRow('dkim', status, { strict: false })
+  return { ...result, added: true, status, info }
+}
+
+/**
+ * A field that is there more often than it is signed.
+ *
+ * @param names that are signed, with colons between them
+ */
+export function addedBeside(names: string, { parsed }: ParsedFields): string | undefined {
+  const signed = names.toLowerCase().split(/\s*:\s*/)
+  const times = (all: readonly (string | null)[], name: string) => all.filter(one => one === name).length
+  const there = parsed.map(({ key }) => key).filter(key => key !== null && singles.has(key))
+  return signed.find(name => singles.has(name) && times(there, name) > times(signed, name))
 }
 
 /** Whether all that a reader sees is signed. */

@@ -13,7 +13,7 @@ import { domainToAscii } from '../address/address.ts'
 import { type Assertion, assertionOf } from '../bimi/assertion.ts'
 import type { MarkTasks } from '../bimi/mark.ts'
 import type { Standing } from '../spam/standing.ts'
-import { type Chain, isBelieved, sealersOf, vouched } from './arc-chain.ts'
+import { type Chain, isBelieved, sealedNames, sealersOf, vouched } from './arc-chain.ts'
 import { askersUntil } from './asker.ts'
 import type { Authors } from './authors.ts'
 import { type DmarcFacts, dmarcFacts } from './dmarc-facts.ts'
@@ -21,7 +21,7 @@ import type { Resolve } from './dns-answers.ts'
 import { Remembered } from './remembered.ts'
 import { checkHost, type KnownHosts, knownHosts, type SenderHost, type Sending } from './sender-host.ts'
 import type { Signed } from './signature.ts'
-import { isWhole, type Looked, looked, verifySignatures } from './signed.ts'
+import { addedBeside, isWhole, type Looked, looked, verifySignatures } from './signed.ts'
 import { type OpenedKeys, signerKeys } from './signer-keys.ts'
 
 /** What comes with a message. */
@@ -161,7 +161,7 @@ export async function verifyOrigin(
   }
   const speaks = domains.length === 1 && fields === 1 ? chain : undefined
   const asking = { host, signed, chain: speaks, silent: keys.unanswered || seals.unanswered }
-  const failure = { ...failureOf(asking, input, domains, from), percent, partial }
+  const failure = { percent, partial, ...failureOf(asking, input, domains, from) }
   return { ...found, dmarc: { domain: false, policy }, failure, ...told }
 }
 
@@ -180,7 +180,7 @@ function failureOf(
   { sender, helo, sealers, forwarders = [] }: Envelope,
   domains: readonly string[],
   from: string,
-): Pick<Failure, 'certain' | 'vouched'> {
+): Pick<Failure, 'certain' | 'vouched'> & { readonly partial?: true } {
   const by = host?.domain || domainOf(sender) || helo
   const nearAny = (domain: string) => domains.some(author => isNear(domain, author))
   const unanswered =
@@ -191,7 +191,10 @@ function failureOf(
   })
   if (chain === undefined) return { certain: !unanswered && !unread, vouched: false }
   const unsealed = silent && isBelieved(sealersOf(chain).at(-1) ?? '', sealers)
-  return { certain: !unanswered && !unread && !unsealed, vouched: vouched(chain, from, sealers) }
+  const sealer = vouched(chain, from, sealers)
+  const partial = sealer !== false && addedBeside(sealedNames(chain), signed.headers) !== undefined
+  const certain = !unanswered && !unread && !unsealed
+  return partial ? { certain, vouched: false, partial } : { certain, vouched: sealer }
 }
 
 /** Whether there is one author and no more. */
