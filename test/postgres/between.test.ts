@@ -30,7 +30,7 @@ beforeAll(async () => {
   chmodSync(folder, 0o777)
   writeFileSync(
     join(folder, 'pgbouncer.ini'),
-    `[databases]\nsession = ${to} pool_mode=session\ntransaction = ${to} pool_mode=transaction\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\ndefault_pool_size = 60\n`,
+    `[databases]\nsession = ${to} pool_mode=session\ntransaction = ${to} pool_mode=transaction\nstatement = ${to} pool_mode=statement\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = any\ndefault_pool_size = 60\n`,
   )
   const words = [join(folder, 'pgbouncer.ini')]
   pooler =
@@ -72,7 +72,9 @@ test('a pooler that keeps sessions is as none', async () => {
 })
 
 test('a pooler that does not is refused', async () => {
-  expect(await refusal(`postgres://teal@127.0.0.1:${port}/transaction`)).toContain('pool_mode = session')
+  for (const mode of ['transaction', 'statement']) {
+    expect(await refusal(`postgres://teal@127.0.0.1:${port}/${mode}`)).toContain('pool_mode = session')
+  }
 })
 
 test('why a database is not to be had is said', async () => {

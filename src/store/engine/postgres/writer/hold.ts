@@ -108,8 +108,11 @@ export async function requireSession(client: Client, settings: PostgresSettings)
   if (self === (client as { processID?: number }).processID) return
   const other = await connect(settings)
   try {
-    await other.query('BEGIN')
-    const taken = await backendOf(other)
+    // Each statement for itself: such a pooler lets no transaction begin, and ends the connection.
+    const begun = await other.query('BEGIN').catch((error: { code?: string }) => {
+      if (error.code !== '08P01') throw error
+    })
+    const taken = begun === undefined ? self : await backendOf(other)
     if (taken !== self && (await backendOf(client)) === self) return
   } finally {
     await other.end().catch(() => {})
