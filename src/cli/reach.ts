@@ -25,7 +25,7 @@ export interface Reach {
   /** Sends bytes, and takes JSON. */
   send<Answer>(path: string, body: AsyncIterable<Uint8Array> | Uint8Array, role?: string): Promise<Answer>
   /** Takes bytes as they come. */
-  take(method: Method, path: string, body?: object, role?: string): Promise<AsyncIterable<Buffer>>
+  take(method: Method, path: string, body?: object, role?: string): Promise<IncomingMessage>
   /** Whether this process itself holds the directory. */
   readonly own: boolean
   close(): Promise<void>
@@ -179,8 +179,8 @@ class Client implements Reach {
   }
 }
 
-/** @throws Fault Stopping where who answers ended on the way */
-async function wholeOf(answer: IncomingMessage): Promise<unknown> {
+/** The JSON of an answer. @throws Fault Stopping where who answers ended on the way */
+export async function wholeOf(answer: IncomingMessage): Promise<unknown> {
   try {
     return await json(answer)
   } catch (error) {

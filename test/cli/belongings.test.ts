@@ -220,6 +220,7 @@ describe('of the service', () => {
 
   test('all else is a call', async () => {
     expect((await json('call', 'get', '/health'))[0]).toMatchObject({ success: true })
+    expect(await said('call', 'GET', '/metrics')).toMatch(/^# HELP /)
     expect((await teal('call', 'PATCH', '/users')).code).toBe(1)
     expect((await teal('call', 'POST', '/users', '--data', 'x')).err).toBe('teal: The body is no object in JSON\n')
     expect((await teal('call', 'GET', '/nowhere')).code).toBe(1)

@@ -4,8 +4,10 @@
 // Keys are read from files and never from the arguments, which every process on the machine can see.
 
 import { readFileSync } from 'node:fs'
+import process from 'node:process'
+import { pipeline } from 'node:stream/promises'
 import { Fault } from '#lib/fault.ts'
-import { accountId, type Reach } from '../reach.ts'
+import { accountId, type Reach, wholeOf } from '../reach.ts'
 import { wholeFile } from '../whole-file.ts'
 import { commandOf, group, rowsOf, type TaskOptions, task, timeOf } from './task.ts'
 
@@ -266,8 +268,18 @@ const call = task<TaskOptions & { readonly data?: string }>({
     }
     const text = data?.startsWith('@') === true ? readFileSync(data === '@-' ? 0 : data.slice(1), 'utf8') : data
     const body = text === undefined ? undefined : bodyOf(text)
-    const answer = await to.call(method, path, body)
-    say(answer, JSON.stringify(answer, null, 2))
+    const answer = await to.take(method, path, body)
+    const type = answer.headers['content-type'] ?? ''
+    if (/^application\/json\b/.test(type)) {
+      const value = await wholeOf(answer)
+      say(value, JSON.stringify(value, null, 2))
+    } else if (process.stdout.isTTY) {
+      // What strangers wrote may tell a terminal what to do.
+      answer.destroy()
+      throw new Fault('InputValidationError', {
+        text: `The answer is no JSON (${type}): have it written to a file, > file`,
+      })
+    } else await pipeline(answer, process.stdout)
   },
 })
 
