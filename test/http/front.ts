@@ -46,6 +46,8 @@ export interface FrontOptions {
   readonly token?: string
   readonly bounds?: HttpBounds
   readonly tls?: HttpTls
+  /** What speaks HTTP there, whatever the run was told. */
+  readonly choice?: FrontChoice
   readonly proxies?: Proxies
 }
 
@@ -69,9 +71,9 @@ export async function startFront(endpoints: readonly Endpoint[], options: FrontO
     ...(options.proxies !== undefined && { proxies: options.proxies }),
     strict: options.strict ?? true,
   })
-  const { bounds, tls } = options
+  const { bounds, tls, choice = front } = options
   const how = { ...(bounds === undefined ? {} : { bounds }), ...(tls === undefined ? {} : { tls }) }
-  const server = await listenHttp(exchange, { host: '127.0.0.1', port: 0, front, ...how })
+  const server = await listenHttp(exchange, { host: '127.0.0.1', port: 0, front: choice, ...how })
   const url = `http${tls === undefined ? '' : 's'}://127.0.0.1:${server.port}`
   const token = options.token ?? 'root'
   const close = async (drainMs?: number) => {

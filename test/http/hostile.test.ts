@@ -2,11 +2,15 @@
 // serves, what is doubtful never reaches an endpoint, and nobody holds a connection for long.
 
 import { Buffer } from 'node:buffer'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import Type from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sleep } from '#lib/clock.ts'
 import { limits } from '#lib/limits.ts'
+import { selfSigned } from '#net/tls/self-signed.ts'
 import { binary, eventStream } from '../../src/http/answer.ts'
 import { endpoint } from '../../src/http/endpoint.ts'
 import { front as choice, type Front, startFront } from './front.ts'
@@ -61,10 +65,20 @@ const endpoints = [
 ]
 
 let front: Front
+/** Over TLS, by what the run was told and by Node's own. */
+let secure: Record<string, Front>
+const folder = mkdtempSync(join(tmpdir(), 'teal-http-'))
 beforeAll(async () => {
   front = await startFront(endpoints)
+  const tls = { initial: await selfSigned(folder, 'localhost'), named: new Map() }
+  const own = await startFront(endpoints, { tls, choice: 'node:http' })
+  secure = { [choice]: await startFront(endpoints, { tls }), own }
 })
-afterAll(() => front.close(0))
+afterAll(async () => {
+  await front.close(0)
+  for (const one of Object.values(secure)) await one.close(0)
+  rmSync(folder, { recursive: true, force: true })
+})
 
 const token = 'Host: x\r\nX-Access-Token: root\r\n'
 const hidden = `GET /hidden HTTP/1.1\r\n${token}\r\n`
@@ -162,10 +176,10 @@ function sendAfterAnswer(first: string, rest: string): Promise<void> {
 }
 
 /** What the other side says on a connection on which `bytes` were sent, once it closes it. */
-function held(bytes: string): Promise<string> {
+function held(bytes: string | Buffer, at = front): Promise<string> {
   return new Promise(resolve => {
     let text = ''
-    const socket = connect(Number(new URL(front.url).port), '127.0.0.1', () => socket.write(bytes))
+    const socket = connect(Number(new URL(at.url).port), '127.0.0.1', () => socket.write(bytes))
     socket.on('data', data => {
       text += data.toString('latin1')
     })
@@ -184,6 +198,13 @@ describe.concurrent('are not kept', () => {
     ['who is answered and says no more', hidden],
   ])('%s', async (_, bytes) => {
     expect(await held(bytes)).not.toMatch(/HTTP\/1\.1 200 [\s\S]*HTTP\/1\.1 200/)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['half of a TLS record', Buffer.from('160301', 'hex')],
+  ])('who was to begin TLS and says %s', async (_, bytes) => {
+    expect(await Promise.all(Object.values(secure).map(one => held(bytes, one)))).toEqual(['', ''])
   })
 
   test('an event stream is, however silent', async () => {

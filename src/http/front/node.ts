@@ -91,6 +91,8 @@ class NodeListening implements Listening {
     if (announces !== undefined) announced(server, announces, socket => this.#keep(socket))
     server.on('request', (req: IncomingMessage, res: ServerResponse) => this.#take(req, res))
     server.on('clientError', (error, socket) => this.#refuse(error, socket))
+    // Without TLS nothing can be said, and what waits to be said would hold the connection for ever. Told to clientError before.
+    server.on('tlsClientError', (_, socket: Socket) => socket.destroy())
     server.on('connect', (req: IncomingMessage, socket: Duplex) => {
       refuseConnect(serve, req, socket)
     })
