@@ -30,6 +30,7 @@ import { saysOfSpam, spamFields, spamLevelOf, withoutVerdicts } from '../screeni
 import { saidBy, saidIn } from '../screening/said.ts'
 import type { SpamJudge } from '../screening/spam.ts'
 import { Storms } from '../screening/storm.ts'
+import type { VerificationResults } from '../screening/verification.ts'
 import { type Outgoing, type Queued, queue } from '../sending/outgoing.ts'
 import { noteReport } from '../sending/report-arrival.ts'
 import { noteBounce } from '../sending/returned-arrival.ts'
@@ -293,7 +294,7 @@ export class LocalDelivery {
   /** An address that belongs to no account: nothing is stored, all its targets are queued, and its answer, if it has one. */
   async #forward(message: Arriving, { address }: DeliveryRecipient, found: Address): Promise<Settled> {
     const { keys, throttle, settings, system } = this.#options
-    const { header, prepared, prefix, from, trust = 'theirs', requireTls } = message
+    const { header, prepared, prefix, from, verification, trust = 'theirs', requireTls } = message
     const { targets = [], forwards = 0, autoreply } = found.forward ?? {}
     const allowed = forwards || settings.get('const:max:forwards')
     const own = new Set([found.key, normalizeAddress(address).key])
@@ -307,7 +308,7 @@ export class LocalDelivery {
       throw new Fault('TransferLimit', { text: 'The daily limit of this address is reached' })
     const answers = autoreply?.status === true
     if (plan.outgoing.length === 0 && (targets.length > 0 || !answers)) throw new Fault('ForwardLoop')
-    const asked = { address, own, header, from, requireTls }
+    const asked = { address, own, header, from, forged: verification?.forgedSender, requireTls }
     const reply = answers ? await this.#replyFor(found, autoreply, asked) : unanswered('off')
     let queued: Queued[] | undefined
     try {
@@ -323,7 +324,7 @@ export class LocalDelivery {
   #replyFor(
     found: Address,
     { start, end, name = '', subject = '', text = '', html = '' }: ForwardReply,
-    message: Pick<ReplyRequest, 'address' | 'own' | 'header' | 'from' | 'requireTls'>,
+    message: Pick<ReplyRequest, 'address' | 'own' | 'header' | 'from' | 'forged' | 'requireTls'>,
   ): Promise<Reply> {
     const form = { name: name || found.name, subject, text, html }
     const bounds = { start: start || null, end: end || null }
@@ -365,7 +366,7 @@ function plainAppend(
     meta: {
       ...{ from, rcpt: address, source },
       ...(transport !== undefined && { transport }),
-      ...(verification !== undefined && { verificationResults: { ...verification } }),
+      ...(verification !== undefined && { verificationResults: shownOf(verification) }),
       ...(bimi !== undefined && { bimi: { ...bimi } }),
       ...(spam !== undefined && { spam }),
       ...(trust !== undefined && trust !== 'theirs' && { trust }),
@@ -374,6 +375,11 @@ function plainAppend(
     once: true,
     limited: true,
   }
+}
+
+/** What is kept of it: that a sender is forged decides on arrival alone. */
+function shownOf({ forgedSender: _, ...shown }: VerificationResults): Record<string, unknown> {
+  return shown
 }
 
 /** Queues messages that belong to no account. */

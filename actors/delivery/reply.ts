@@ -51,6 +51,8 @@ export interface ReplyRequest {
   readonly header: Header
   /** Envelope sender. */
   readonly from: string
+  /** Its domain says that it is not its: an answer would go to whoever has the address (RFC 3834 8). */
+  readonly forged?: boolean | undefined
   /** It came with REQUIRETLS, and so goes the answer, which quotes it (RFC 8689 6). */
   readonly requireTls?: boolean | undefined
 }

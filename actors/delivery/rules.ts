@@ -315,7 +315,7 @@ export class Rules {
   async #reply(
     user: User,
     address: string,
-    { header, from, requireTls }: Arriving,
+    { header, from, verification, requireTls }: Arriving,
     { autoreply }: Compiled,
     own: ReadonlySet<string>,
     spam: boolean,
@@ -324,7 +324,21 @@ export class Rules {
     if (spam) return unanswered('spam')
     const { id, start, end } = autoreply
     const form = { ...autoreply, name: autoreply.name || user.name }
-    const asked = { owner: user.id, user: user.id, id, form, start, end, address, own, header, from, requireTls }
+    const forged = verification?.forgedSender
+    const asked = {
+      owner: user.id,
+      user: user.id,
+      id,
+      form,
+      start,
+      end,
+      address,
+      own,
+      header,
+      from,
+      forged,
+      requireTls,
+    }
     return planReply(this.#options, asked)
   }
 }

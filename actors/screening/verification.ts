@@ -119,11 +119,21 @@ export class Verifier {
       metrics.verified.labels('costly').inc()
       return { verification: { tls: secured }, score: quarantineScore, results: [], standing: [unproven] }
     }
-    const { results = [], failure, standing, aggregate, assertion, ...shown }: Partial<Verified> = found ?? {}
+    const {
+      results = [],
+      failure,
+      standing,
+      aggregate,
+      assertion,
+      forgedSender,
+      ...shown
+    }: Partial<Verified> = found ?? {}
     this.#tellOff(standing?.off ?? [])
     const parts = standing?.parts ?? []
     const organization = standing?.organization
-    const verification = { tls: secured, ...shown }
+    // Who forwards comes with senders of others.
+    const forged = forgedSender === true && !this.#isForwarder(ip)
+    const verification = { tls: secured, ...shown, ...(forged && { forgedSender }) }
     if (failure === undefined || shown.dmarc === undefined) {
       const result = found === undefined ? 'unknown' : shown.dmarc === undefined ? 'none' : 'pass'
       metrics.verified.labels(result).inc()

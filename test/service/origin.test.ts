@@ -78,11 +78,11 @@ async function sealed(signingDomain: string, authResults: string): Promise<Buffe
   return Buffer.concat([await sealMessage(plain, how as never), plain])
 }
 
-async function send(service: Running, sender: string, bytes: Buffer): Promise<string> {
+async function send(service: Running, sender: string, bytes: Buffer, to = 'anna@example.com'): Promise<string> {
   const smtp = await Dialogue.open(service.at('smtp'))
   await smtp.reply()
   await smtp.ask('EHLO there.test')
-  const [reply = ''] = await deliver(smtp, sender, ['anna@example.com'], bytes)
+  const [reply = ''] = await deliver(smtp, sender, [to], bytes)
   smtp.close()
   return reply
 }
@@ -344,6 +344,37 @@ describe('what follows', () => {
       expect(await send(heeding, 'x@elsewhere.test', await sealed('sealer.test', other))).toMatch(/^550/)
     const broken = Buffer.from((await sealed('sealer.test', said)).toString().replace('Hello', 'Hullo'))
     expect(await send(heeding, 'x@elsewhere.test', broken)).toMatch(/^550/)
+  })
+
+  test('nobody is answered whose domain says that it is not its', async () => {
+    const service = at('noting')
+    const user = await service.user('away')
+    expect((await service.call('PUT', `/users/${user}/autoreply`, { status: true, text: 'Later' })).body.success).toBe(
+      true,
+    )
+    const desk = { address: 'desk@example.com', autoreply: { status: true, text: 'We have it' } }
+    expect((await service.call('POST', '/addresses/forwarded', desk)).status).toBe(200)
+    dns.texts.set('disowning.test', ['v=spf1 -all'])
+    const { name, value } = dnsTxt('disowning.test', 's1', publicPem(key))
+    dns.texts.set(name, [value])
+    const answered = async () => {
+      const queued = await service.teal.core.read.all<{ value: string }>(
+        "SELECT value FROM outbound_target t JOIN outbound o ON o.num = t.message WHERE o.origin = 'autoreply' ORDER BY value",
+      )
+      return queued.map(({ value }) => value)
+    }
+    const mail = (to: string, from: string) =>
+      Buffer.from(message(from).toString().replace('anna@example.com', to).replace('Subject: x', `Subject: ${from}`))
+    for (const to of ['away@example.com', 'desk@example.com']) {
+      expect(await send(service, `forged-${to[0]}@disowning.test`, mail(to, 'a@disowning.test'), to)).toMatch(/^250/)
+      const own = await signed(mail(to, 'b@disowning.test'), 'disowning.test')
+      expect(await send(service, `own-${to[0]}@disowning.test`, own, to)).toMatch(/^250/)
+    }
+    const { body: list } = await service.call('GET', `/users/${user}/filters/trace`)
+    expect(list.results?.map(({ autoreply }: { autoreply: { reason?: string } }) => autoreply.reason)).toContain(
+      'forged-sender',
+    )
+    expect(await answered()).toEqual(['own-a@disowning.test', 'own-d@disowning.test'])
   })
 
   test('a forwarder that is named brings mail of others', async () => {

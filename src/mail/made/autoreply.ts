@@ -1,7 +1,7 @@
 // Answering by itself: whether a message may be answered, and what the answer says (api-semantics 7, RFC 3834, RFC 5230).
 //
-// Pure. Whatever was not written by a person to this account is not answered: null senders, lists of every kind, bulk mail,
-// reports, other autoreplies, senders that nobody reads, and mail in which the account is not among To and Cc.
+// Pure. Whatever was not written by a person to this account is not answered: null senders and such as are forged, lists of every kind,
+// bulk mail, reports, other autoreplies, senders that nobody reads, and mail in which the account is not among To and Cc.
 
 import { mailboxes, normalizeAddress, splitAddress } from '../address/address.ts'
 import { parseAddresses } from '../address/address-list.ts'
@@ -14,6 +14,7 @@ export type NoReply =
   | 'not-now'
   | 'spam'
   | 'null-sender'
+  | 'forged-sender'
   | 'own-address'
   | 'automatic-sender'
   | 'automatic-message'
@@ -30,6 +31,8 @@ export interface ReplyQuestion {
   readonly header: Header
   /** Envelope sender. */
   readonly sender: string
+  /** Its domain says that it is not its. */
+  readonly forged?: boolean | undefined
   /** Keys (`normalizeAddress`) of the account's addresses, the envelope recipient's among them. */
   readonly own: ReadonlySet<string>
   readonly start: number | null
@@ -39,9 +42,10 @@ export interface ReplyQuestion {
 
 /** Why this message is not answered; undefined where it may be. */
 export function noReply(question: ReplyQuestion): NoReply | undefined {
-  const { header, sender, own, start, end, now } = question
+  const { header, sender, forged, own, start, end, now } = question
   if ((start !== null && now < start) || (end !== null && now > end)) return 'not-now'
   if (sender === '') return 'null-sender'
+  if (forged === true) return 'forged-sender'
   if (own.has(normalizeAddress(sender).key)) return 'own-address'
   if (isAutomatic(sender)) return 'automatic-sender'
   return byHeader(header) ?? (isAddressed(header, own) ? undefined : 'not-addressed')

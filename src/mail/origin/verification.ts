@@ -20,7 +20,7 @@ import { type DmarcFacts, dmarcFacts } from './dmarc-facts.ts'
 import type { Resolve } from './dns-answers.ts'
 import { Remembered } from './remembered.ts'
 import { checkHost, type KnownHosts, knownHosts, type SenderHost, type Sending } from './sender-host.ts'
-import type { Signed } from './signature.ts'
+import type { Signature, Signed } from './signature.ts'
 import { addedBeside, isWhole, type Looked, looked, verifySignatures } from './signed.ts'
 import { type OpenedKeys, signerKeys } from './signer-keys.ts'
 
@@ -50,6 +50,8 @@ export interface Verified {
     readonly domain: string | false
     readonly policy: Policy
   }
+  /** The sender's domain says that this host sends nothing of it, and signed nothing of it: what is said to the sender may reach anybody. */
+  readonly forgedSender?: true
   /** What a DMARC failure rests on; absent where there is none. */
   readonly failure?: Failure
   /** What its domain is told of it, where it asks. */
@@ -134,7 +136,7 @@ export async function verifyOrigin(
   const chain = await chainOf(signed, seals.resolver, known.keys)
   if (chain !== undefined) results.push(...infoOf([chain]))
   const arc = chain === undefined ? {} : { arc: chain.status.result === 'pass' && (sealersOf(chain).at(-1) ?? false) }
-  const found = { spf: spfDomain, dkim, ...arc }
+  const found = { spf: spfDomain, dkim, ...arc, ...(isForged(host, sender, passed) && { forgedSender: true as const }) }
   const { authors } = signed
   const { domains, fields } = authors
   if (domains.length === 0 || domains.length > limits.verify.authorsMax) {
@@ -322,6 +324,12 @@ async function policyOf(
 /** Whether the header has such a field. */
 function named({ parsed }: ParsedFields, wanted: (key: string) => boolean): boolean {
   return parsed.some(({ key }) => key !== null && wanted(key))
+}
+
+/** Whether the domain of an envelope sender disowns what came. */
+function isForged(host: SenderHost | undefined, sender: string, passed: readonly Signature[]): boolean {
+  if (sender === '' || host?.status.result !== 'fail') return false
+  return !passed.some(({ signingDomain = '' }) => isAligned(signingDomain, domainOf(sender)))
 }
 
 /** RFC 9989 knows `pct` no more; domains that still say it mean it. What is no number counts as not said (RFC 7489 6.3). */
