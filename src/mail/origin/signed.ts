@@ -107,7 +107,8 @@ export function addedBeside(names: string, { parsed }: ParsedFields): string | u
   const signed = names.toLowerCase().split(/\s*:\s*/)
   const times = (all: readonly (string | null)[], name: string) => all.filter(one => one === name).length
   const there = parsed.map(({ key }) => key).filter(key => key !== null && singles.has(key))
-  return signed.find(name => singles.has(name) && times(there, name) > times(signed, name))
+  // By the few names: somebody may have signed one of them a thousand times.
+  return [...singles].find(name => signed.includes(name) && times(there, name) > times(signed, name))
 }
 
 /** Whether all that a reader sees is signed. */
