@@ -324,22 +324,8 @@ export class Rules {
     if (spam) return unanswered('spam')
     const { id, start, end } = autoreply
     const form = { ...autoreply, name: autoreply.name || user.name }
-    const forged = verification?.forgedSender
-    const asked = {
-      owner: user.id,
-      user: user.id,
-      id,
-      form,
-      start,
-      end,
-      address,
-      own,
-      header,
-      from,
-      forged,
-      requireTls,
-    }
-    return planReply(this.#options, asked)
+    const asked = { owner: user.id, user: user.id, id, form, start, end, address, own, header, from, requireTls }
+    return planReply(this.#options, { ...asked, forged: verification?.forgedSender })
   }
 }
 

@@ -37,9 +37,8 @@ export function isSentence(problem: string): boolean {
 export function pathProblem(path: string): string | undefined {
   if (path === '') return 'is not allowed to be empty'
   if (/\/{2}|\/$/.test(path)) return `with value "${path}" matches the inverted pattern: /\\/{2,}|\\/$/`
-  if (/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(path) || !path.isWellFormed()) {
-    return 'contains characters that are not allowed'
-  }
+  const hasOthers = /[\x00-\x1f\x7f]/.test(path) || path.search(unnamed) !== -1 || !path.isWellFormed()
+  if (hasOthers) return 'contains characters that are not allowed'
   const parts = normalizePath(path).split('/')
   const [tooDeep, tooLong] = sentences
   if (parts.length > limits.name.mailboxDepthMax) return tooDeep
