@@ -8,6 +8,7 @@
 
 import { now } from '#lib/clock.ts'
 import { Fault } from '#lib/fault.ts'
+import { limits } from '#lib/limits.ts'
 import type { Log } from '#lib/log.ts'
 import { normalizeAddress } from '#mail/address/address.ts'
 import { rewriteSender } from '#mail/address/srs.ts'
@@ -331,10 +332,18 @@ export class LocalDelivery {
     return planReply(this.#options, { ...message, owner: found.id, user: null, id: found.id, form, ...bounds })
   }
 
-  /** What came back to a sender we rewrote goes on to the sender there was. */
+  /**
+   * What came back to a sender we rewrote goes on to the sender there was: no letters, and so much in a day, since whoever got a forward
+   * knows the address, and would have in us a way to somebody who never asked for him.
+   */
   async #bounce(message: Arriving, to: string): Promise<Settled> {
-    const { keys, system } = this.#options
-    const { prepared, prefix, from, requireTls } = message
+    const { keys, system, throttle } = this.#options
+    const { header, prepared, prefix, from, requireTls } = message
+    if (!mayBeBounce(header, from) && !isAnswer(header)) throw new Fault('UserNotFound')
+    const { answeredMax } = limits.outbound
+    const { allowed } = await throttle.spend('answered', normalizeAddress(to).key, limits.time.day, answeredMax)
+    if (!allowed)
+      throw new Fault('TransferLimit', { text: 'The daily limit of what goes back to this sender is reached' })
     const targets = [{ kind: 'mail' as const, value: to }]
     const sender = from === '' ? '' : rewriteSender(from, keys.srs, now())
     const options = { messageId: prepared.messageId, ...(requireTls === true && ({ requireTls } as const)) }

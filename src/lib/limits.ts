@@ -1880,6 +1880,8 @@ export const limits = {
     loopHeadersMax: 100,
     /** How long a rewritten sender takes bounces. */
     srsMs: 30 * day,
+    /** Messages in a day that go on to one sender who was rewritten: whoever got a forward may have any sent to him. */
+    answeredMax: 50,
   },
   /** A service of tests that several processes share. */
   testing: {

@@ -373,6 +373,35 @@ describe('forwards', () => {
     }
   })
 
+  test('is no way to reach him for whoever learned of the address', async () => {
+    const user = await service.user('ines', { targets: ['ines@far.test'] })
+    const at = sink.messages.length
+    await comesBack('ines@example.com', letter('ines@example.com'), 'victim@remote.test')
+    const keyed = (await sink.received(at + 1))[at]?.from ?? ''
+    const answer = (number: number) =>
+      Buffer.from(`From: ines@far.test\r\nAuto-Submitted: auto-replied\r\nSubject: ${number}\r\n\r\nBuy\r\n`)
+    for (let number = 0; number < limits.outbound.answeredMax; number++) {
+      expect(await comesBack(keyed, answer(number), number % 2 === 0 ? '' : 's@far.test')).toMatch(/^250/)
+    }
+    expect(await comesBack(keyed, answer(-1))).toMatch(/^452/)
+    expect(await comesBack(keyed.toUpperCase(), answer(-2), 's@far.test')).toMatch(/^452/)
+    // Nor is another message of his a new one.
+    await comesBack('ines@example.com', letter('ines@example.com'), 'Victim@remote.test')
+    const forwarded = () => sink.messages.slice(at).filter(({ to }) => to.includes('ines@far.test'))
+    await expect.poll(() => forwarded().length, { timeout: 10_000 }).toBe(2)
+    expect(await comesBack(forwarded()[1]?.from ?? '', answer(-3))).toMatch(/^452/)
+    // Where nobody is left who forwards, what came back goes to him, and no letter.
+    await comesBack('ines@example.com', letter('ines@example.com'), 'other@remote.test')
+    await expect.poll(() => forwarded().length, { timeout: 10_000 }).toBe(3)
+    const { from: orphaned = '', raw = '' } = forwarded()[2] ?? {}
+    await service.call('DELETE', `/users/${user}`)
+    const offer = Buffer.from('From: s@far.test\r\nSubject: Bargain\r\nMessage-ID: <o@far.test>\r\n\r\nBuy\r\n')
+    expect(await comesBack(orphaned, offer, 's@far.test')).toMatch(/^550/)
+    expect(await comesBack(orphaned, report(raw, { address: 'ines@far.test' }))).toMatch(/^250/)
+    const reached = () => sink.messages.slice(at).filter(({ to }) => to.includes('other@remote.test'))
+    await expect.poll(() => reached().length, { timeout: 10_000 }).toBe(1)
+  })
+
   test('under a long sender, too, of whom only the message knows', async () => {
     const user = await service.user('hans', { targets: ['long@far.test'] })
     const sender = `0102018fa8b1c2d3-12345678-1234-1234-1234-123456789abc-000000@eu-west-1.mailer.test`
