@@ -201,9 +201,9 @@ export class RelayResults {
   }
 }
 
-function saidOf({ target, final, status, response }: Settled): Said {
+function saidOf({ target, final, status, response, failure }: Settled): Said {
   const state = final.state === 2 ? 'delivered' : final.state === 3 ? 'failed' : 'waiting'
-  return { target, state, code: status, text: response }
+  return { target, state, code: status, text: response, asked: failure !== 'unresolved' }
 }
 
 function settle(message: Outbound, attempt: Attempt, waits: readonly number[], at: number): Settled {

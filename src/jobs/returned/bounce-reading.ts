@@ -142,7 +142,7 @@ async function record(deps: BounceReadingDeps, bounce: Bounce, about: About): Pr
   ])
   const failed: Said[] = said.flatMap(({ target, recipient, proven }) => {
     if (target === undefined || !proven || !recipient.final) return []
-    return [{ target, state: 'failed' as const, code: null, text: recipient.text }]
+    return [{ target, state: 'failed' as const, code: null, text: recipient.text, asked: true }]
   })
   const troubles = await troublesOf(deps, about.message, failed, at)
   const marked = await troubleOperations(deps, about.message, {

@@ -35,6 +35,8 @@ export interface Said {
   /** SMTP code; null where nobody answered. */
   readonly code: number | null
   readonly text: string
+  /** Whether any host was asked; false where its domain has none, which is found out anew for nothing and may be a matter of a moment. */
+  readonly asked: boolean
 }
 
 export interface OutcomeDeps {
@@ -43,7 +45,10 @@ export interface OutcomeDeps {
 }
 
 /** What an answer says of its recipient. */
-export function kindOf({ state, code, text }: Omit<Said, 'target'>): { kind: AnswerKind; status: string } {
+export function kindOf({ state, code, text }: Pick<Said, 'state' | 'code' | 'text'>): {
+  kind: AnswerKind
+  status: string
+} {
   const status = statusIn(text, code)
   return { kind: sortAnswer({ status, code, text, final: state === 'failed' }), status }
 }
@@ -65,7 +70,7 @@ export async function addressOperations(
       const known = await findSuppression(deps.read, user, address)
       if (known === undefined || known.source === 'manual') continue
       operations.push(operation(suppressionDelete, { user, address: known.address }))
-    } else if (one.state === 'failed') {
+    } else if (one.state === 'failed' && one.asked) {
       const { kind, status } = kindOf(one)
       if (kind !== 'unknown') continue
       operations.push(gone(deps, { user, address, status, response: one.text, source: 'answer' }, at))

@@ -708,6 +708,21 @@ describe('a domain', () => {
     ])
   })
 
+  test('that does not exist, or takes no mail, is written to again whenever somebody likes', async () => {
+    count += 2
+    const [missing, silent] = [`d${count - 1}.test`, `d${count}.test`]
+    dns.records.set(`MX ${silent}`, ['0 .'])
+    for (const [name, response] of [
+      [missing, '5.1.2'],
+      [silent, '5.1.10'],
+    ]) {
+      const failed = { state: 'failed', response: expect.stringContaining(`${response} `) }
+      expect(await tried(await submit(anna, [`a@${name}`]))).toMatchObject([failed])
+      expect(await tried(await submit(anna, [`a@${name}`]))).toMatchObject([failed])
+    }
+    expect((await service.call('GET', `/users/${anna}/suppressions`)).body.total).toBe(0)
+  })
+
   test('whose address nobody can say for now waits', async () => {
     count += 1
     const name = `d${count}.test`
