@@ -48,7 +48,7 @@ export const keys = {
     'auto',
     0,
     64,
-    'Threads that serve mail protocols, and HTTP where api.front is node:http, beside the main one; 0: the main one serves them; auto: none on one core or with less than 512 MB of memory, two on two, else one less than cores, eight at most',
+    'Threads that serve mail protocols, and HTTP where api.front is node:http, beside the main one; 0: the main one serves them; auto: none on one core or with less than 512 MB of memory, else one less than cores, eight at most',
   ),
   store: {
     url: database(

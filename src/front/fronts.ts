@@ -38,13 +38,13 @@ export interface FrontsOptions extends HomeOf, RoomOptions {
 }
 
 /**
- * How many front threads a service has. By itself none on one core, where they only cost, and none where memory is scarce; two on two, where the actors leave half
- * of a core to sessions (bench/NOTES.md); beyond that one less than cores, up to where the actors are busy with what so many ask.
+ * How many front threads a service has. By itself none on one core, where they only cost, and none where memory is scarce; else one less than cores, up to
+ * where the actors are busy with what so many ask (bench/NOTES.md, Fronts on two cores).
  */
 export function frontsOf(threads: Config['threads']): number {
   if (threads !== 'auto') return threads
   const cores = availableParallelism()
-  return cores === 1 || memoryIsScarce() ? 0 : Math.min(limits.front.autoMax, Math.max(2, cores - 1))
+  return cores === 1 || memoryIsScarce() ? 0 : Math.min(limits.front.autoMax, cores - 1)
 }
 
 export class Fronts {

@@ -79,6 +79,8 @@ export const limits = {
     /** A value from this size on gives its memory back when it is written; smaller ones are left to the collector. */
     releasedBytesMin: 4 * kib,
   },
+  /** Pictures of the database that are taken at once: handles kept for the next ones, how long what nobody wanted is, and the pages each keeps. */
+  reader: { picturesMax: 16, pictureMs: 10 * second, picturePagesBytes: mib },
   /** Message bodies. */
   body: {
     /** A whole message, as received (api-semantics 10.2). */

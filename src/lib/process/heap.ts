@@ -137,19 +137,20 @@ export function collectWhenQuiet(settled?: () => void): void {
 
 /** By how much what is old in a heap may have grown before it is looked through in a quiet second: bytes, and a part of what was in use. */
 const leftMax = { bytes: 2 * 1024 * 1024, part: 0.1 }
-/** Seconds between two times. */
-const restSeconds = 5
+/** Quiet seconds, one after the other, before that. */
+const restSeconds = 10
 
 /**
- * Collects all garbage of this thread in quiet seconds, where enough may have gathered: what many leave behind who came at once would
- * stay as long as nobody else comes. For a thread whose halt others do not feel.
+ * Collects all garbage of this thread once it was quiet for a while, where enough may have gathered: what many leave behind who came at
+ * once would stay as long as nobody else comes. For a thread whose halt others do not feel. The engine throws compiled code away
+ * with it, which whoever comes next waits for (bench/NOTES.md, Fronts on two cores): not between two bursts of work.
  */
 export function collectWhileQuiet(): Timer {
   let held = 0
-  let seconds = restSeconds
+  let seconds = 0
   return eachSecond(quiet => {
-    seconds += 1
-    if (!quiet || seconds < restSeconds) return
+    seconds = quiet ? seconds + 1 : 0
+    if (seconds < restSeconds) return
     const old = oldBytes()
     held = Math.min(held, old)
     if (old - held < Math.max(leftMax.bytes, held * leftMax.part)) return

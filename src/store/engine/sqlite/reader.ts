@@ -1,13 +1,17 @@
 // Reading from a folder's file: a read-only handle with its statements, used on the main thread and in fronts for what is short and
 // in the pool for what is long. What it sees is committed.
 //
-// A query is answered in one go before its promise is there. Pictures have handles of their own, some of which are kept.
+// A query is answered in one go before its promise is there. Pictures have handles of their own, which are kept as long as
+// so many were wanted at once lately: opening the file anew reads its schema, some milliseconds of everybody's time.
 
+import { after, type Timer } from '#lib/clock.ts'
+import { limits } from '#lib/limits.ts'
 import type { Reader } from '../reader.ts'
 import { brokenPages, type Handle, openForReading, type Sql, statements } from './handle.ts'
 
-/** Handles for pictures that are kept for the next one. */
-const spareMost = 2
+/** Handles for pictures that are kept for the next one, whatever happens; what is kept beyond them keeps few pages. */
+const spareLeast = 2
+const { picturesMax, pictureMs, picturePagesBytes } = limits.reader
 
 /** Opens the database at `file`, which the writer has made. */
 export function openReader(file: string): Reader {
@@ -23,6 +27,9 @@ class SqliteReader implements Reader {
   readonly #raw: Sql
   /** Pictures have handles of their own: what others ask meanwhile must see what is committed then. */
   readonly #spare: SqliteReader[] = []
+  /** How many of them nobody wanted since it was last looked. */
+  #unused = 0
+  #look: Timer | undefined
   #isPicture = false
   #closed = false
 
@@ -70,6 +77,7 @@ class SqliteReader implements Reader {
   async snapshot<T>(task: (read: Reader) => Promise<T>): Promise<T> {
     if (this.#isPicture) return task(this)
     const picture = this.#spare.pop() ?? new SqliteReader(this.#file)
+    this.#unused = Math.min(this.#unused, this.#spare.length)
     picture.#isPicture = true
     try {
       picture.#sql('BEGIN').run()
@@ -77,9 +85,32 @@ class SqliteReader implements Reader {
     } finally {
       if (picture.#handle.inTransaction) picture.#sql('COMMIT').run()
       picture.#isPicture = false
-      if (this.#closed || this.#spare.length === spareMost) picture.close()
-      else this.#spare.push(picture)
+      this.#keep(picture)
     }
+  }
+
+  #keep(picture: SqliteReader): void {
+    if (this.#closed || this.#spare.length === picturesMax) {
+      picture.close()
+      return
+    }
+    if (this.#spare.length >= spareLeast) {
+      picture.#handle.pragma(`cache_size = -${picturePagesBytes / 1024}`)
+      this.#lookLater()
+    }
+    this.#spare.push(picture)
+  }
+
+  /** Lets go, after a while, of what nobody wanted meanwhile. */
+  #lookLater(): void {
+    this.#look ??= after(pictureMs, () => {
+      this.#look = undefined
+      const surplus = Math.min(this.#unused, this.#spare.length - spareLeast)
+      // Those at the end are wanted first.
+      for (const picture of this.#spare.splice(spareLeast, Math.max(0, surplus))) picture.close()
+      this.#unused = this.#spare.length
+      if (this.#unused > spareLeast) this.#lookLater()
+    })
   }
 
   async prove(): Promise<void> {
@@ -92,6 +123,7 @@ class SqliteReader implements Reader {
 
   close(): void {
     this.#closed = true
+    this.#look?.cancel()
     for (const picture of this.#spare.splice(0)) picture.close()
     this.#handle.close()
   }
