@@ -1743,9 +1743,10 @@ export const limits = {
     /** Rows of one that are kept, those that count most; characters of a text in it. */
     rowsMax: 200,
     textLengthMax: 255,
-    /** Reports of one domain, and for how long. */
+    /** Reports of one domain, for how long, and how much later than now the day of one may begin: clocks differ. */
     keptMax: 5000,
     keepMs: 365 * day,
+    aheadMs: day,
   },
   /** Mail that came back (mail/report/bounce.ts). */
   bounce: {

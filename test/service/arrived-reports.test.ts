@@ -339,3 +339,22 @@ test('a report that stands within a text counts as one, a letter that speaks of 
   await bring(related)
   await expect.poll(() => counted('dmarc'), { timeout: 30_000 }).toBe(before + 1)
 })
+
+test("a report about days to come is none, and stands in nobody's way", { timeout: 60_000 }, async () => {
+  const listed = (await reports('days=365')).length
+  const names = ['dmarc', 'tls', 'unreadable']
+  const [dmarcs = 0, tlss = 0, unreadable = 0] = await Promise.all(names.map(counted))
+  const begin = (days: number) => Math.floor(now() / 1000) + days * 86_400
+  const later = (days: number) => {
+    const range = `<date_range><begin>${begin(days)}</begin><end>${begin(days) + 86_399}</end></date_range>`
+    return dmarc(`in ${days} days`).replace(/<date_range>[\s\S]*<\/date_range>/, range)
+  }
+  await send(gzipSync(later(3)), 'dmarc')
+  await send(gzipSync(later(100_000)), 'dmarc')
+  await send(gzipSync(tls('in years').replaceAll(/datetime":\s*"\d{4}/g, 'datetime":"2999')), 'tls')
+  await send(gzipSync(tls('today')), 'tls')
+  await expect
+    .poll(() => Promise.all(names.map(counted)), { timeout: 30_000 })
+    .toEqual([dmarcs, tlss + 1, unreadable + 3])
+  expect(await reports('days=365')).toHaveLength(listed + 1)
+})

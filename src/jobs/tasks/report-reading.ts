@@ -65,6 +65,8 @@ async function take(
   let report: ArrivedReport
   try {
     report = await pools.keys.run('report', { data }, { signal })
+    // It would stand before all others for as long as it is kept.
+    if (report.begin > now() + limits.arrivedReport.aheadMs) throw new RangeError('about days to come')
   } catch (error) {
     // Too much to do now passes; that the thread had to be ended, or found nothing, does not.
     if (error instanceof Fault && error.code === 'Overloaded') throw error
