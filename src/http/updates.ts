@@ -208,7 +208,10 @@ export class UpdateStream {
     for (const [index, change] of told.entries()) {
       const next = told[index + 1]
       const isLast = next === undefined || next.modseq !== change.modseq
-      if (change.kind === 'mailbox' && change.what === 'deleted') counters.delete(change.mailbox)
+      if (change.kind === 'mailbox' && change.what === 'deleted') {
+        counters.delete(change.mailbox)
+        yield { data: { command: 'DROP', mailbox: change.id } }
+      }
       const data = await this.#changeData(change)
       if (data !== undefined) yield { data, id: numberId(isLast ? change.modseq : change.modseq - 1) }
       if (isLast) this.#told = Math.max(this.#told, change.modseq)

@@ -31,8 +31,8 @@ export function updateEndpoints({ system, grants }: UpdateDeps) {
     tag: 'Users',
     summary: 'Follow the changes of a user as server-sent events',
     description:
-      'EXISTS, FETCH, EXPUNGE, CREATE, RENAME, DELETE, COUNTERS and LOGOUT; `Last-Event-ID` resumes. An event named ' +
-      '`error` says that what was missed cannot be told one by one.',
+      'EXISTS, FETCH, EXPUNGE, CREATE, RENAME, DELETE and COUNTERS; DROP, as a mailbox goes, and LOGOUT have no id. ' +
+      '`Last-Event-ID` resumes. An event named `error` says that what was missed cannot be told one by one.',
     allow: 'users.read',
     params: { user: userId },
     query: { 'Last-Event-ID': optional(hex(24, 24, { description: 'Id of the last event that was seen' })) },

@@ -66,10 +66,13 @@ describe('a stream', () => {
       { command: 'RENAME', path: 'Renamed', mailbox: box },
       { command: 'EXPUNGE', ...message },
       { command: 'COUNTERS', mailbox: inbox, total: 0, unseen: 0 },
+      { command: 'DROP', mailbox: box },
       { command: 'DELETE', mailbox: box },
     ])
-    expect(reader.told.every(one => /^[0-9a-f]{24}$/.test(one.id ?? ''))).toBe(true)
-    const ids = reader.told.map(one => one.id ?? '')
+    const [drop, ...told] = reader.told.toSorted((one, other) => (one.id ?? '').localeCompare(other.id ?? ''))
+    expect([drop?.data.command, drop?.id]).toEqual(['DROP', undefined])
+    expect(told.every(one => /^[0-9a-f]{24}$/.test(one.id ?? ''))).toBe(true)
+    const ids = reader.told.flatMap(one => one.id ?? [])
     expect(ids).toEqual(ids.toSorted())
   })
 
@@ -193,9 +196,10 @@ test('what happens from its opening on is told as it happened, whenever its firs
   const { id } = await handle.run(createMailbox, box('Short'))
   await handle.run(deleteMailbox, { id })
   const events = stream[Symbol.asyncIterator]()
-  const told = [await events.next(), await events.next()]
+  const told = [await events.next(), await events.next(), await events.next()]
   expect(told.map(one => one.value?.data)).toEqual([
     { command: 'CREATE', path: 'Short', mailbox: id },
+    { command: 'DROP', mailbox: id },
     { command: 'DELETE', mailbox: id },
   ])
   abort.abort()
