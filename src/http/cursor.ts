@@ -61,7 +61,7 @@ export async function paged<Row>(paging: Paging, list: List<Row>): Promise<Page<
   const cursor = paging.next ?? paging.previous
   const back = paging.next === undefined && paging.previous !== undefined
   if (cursor !== undefined && !fits(cursor.boundary, list.key)) {
-    throw invalid(back ? 'previous' : 'next', 'is not a cursor of this list')
+    throw invalid(back ? 'previous' : 'next', 'is not a cursor of this list. Invalid paging cursor')
   }
   const fetched = await list.fetch(cursor?.boundary ?? null, back ? 'back' : 'forward', paging.limit + 1)
   const { rows, more } = Array.isArray(fetched) ? { rows: fetched, more: false } : fetched

@@ -316,7 +316,10 @@ export function content(max: number, about: About<string> = {}): TUnsafe<Buffer 
 export function cursor(title: string): TUnsafe<Cursor> {
   const read: Read = (value, path, problems) => {
     if (typeof value !== 'string') return problems.add(path, 'must be a string', title)
-    return decodeCursor(value) ?? problems.add(path, `with value ${quoted(value)} is not a cursor`, title)
+    return (
+      decodeCursor(value) ??
+      problems.add(path, `with value ${quoted(value)} is not a cursor. Invalid paging cursor`, title)
+    )
   }
   const json = { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: limits.http.cursorLengthMax }
   return field<Cursor>({ ...json, description: title }, read)

@@ -170,7 +170,7 @@ function boundaryOf(given: readonly (string | number)[] | undefined): MessageBou
   if (given === undefined) return null
   const [idate, uid] = given
   if (given.length !== 2 || typeof idate !== 'number' || typeof uid !== 'number') {
-    throw invalid('next', 'is not a cursor of this list')
+    throw invalid('next', 'is not a cursor of this list. Invalid paging cursor')
   }
   return { idate, uid }
 }
