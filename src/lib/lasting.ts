@@ -83,7 +83,13 @@ function make(folder: string, isLast: boolean): void {
 export function putFile(path: string, text: string, mode: number): void {
   const fresh = `${path}.new`
   rmSync(fresh, { force: true })
-  writeFileSync(fresh, text, { mode, flag: 'wx', flush: !isPassing(path) })
-  renameSync(fresh, path)
+  try {
+    writeFileSync(fresh, text, { mode, flag: 'wx', flush: !isPassing(path) })
+    renameSync(fresh, path)
+  } catch (error) {
+    rmSync(fresh, { force: true })
+    // Of what cannot be written the system names no file.
+    throw Object.assign(error as Error, { path })
+  }
   syncPath(dirname(path))
 }

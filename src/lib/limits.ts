@@ -54,6 +54,8 @@ export const limits = {
   },
   /** The writer thread. */
   writer: {
+    /** With less room than this on its disk the database cannot be opened: what the engine maps into memory beside it, and the first rows. */
+    roomBytesMin: 64 * kib,
     /** Units in one transaction. Past some hundred the sync no longer matters; a short batch keeps latency low. */
     batchUnitsMax: 512,
     /** Bytes of bound values in one transaction. */

@@ -12,6 +12,7 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statfsSync,
   writeFileSync,
@@ -20,6 +21,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { putFile } from '#lib/lasting.ts'
+import { databaseFile } from '#store/folder/place.ts'
 import { childEnvironment, runTeal } from '../child.ts'
 import { type Disk, smallDisk } from '../disk.ts'
 import type { Body } from '../running.ts'
@@ -178,4 +181,41 @@ test('backup, and restore', async () => {
   await good(target, 'restore', folder)
   await good(target, 'verify')
   expect(await inboxOf(target)).toBe(messages)
+})
+
+test('a file of the service that has no room is named, and no half of it stays', () => {
+  const file = join(seen, 'run.json')
+  writeFileSync(file, 'before')
+  fill(0)
+  expect(() => putFile(file, 'x'.repeat(100_000), 0o600)).toThrow(
+    expect.objectContaining({ code: 'ENOSPC', path: file }),
+  )
+  expect(readdirSync(seen).toSorted()).toEqual(['filler', 'run.json'])
+  expect(readFileSync(file, 'utf8')).toBe('before')
+})
+
+test('on a disk that may only be read, commands say so, and what helps', async () => {
+  const env = directory('disk')
+  const file = databaseFile(join(disk, `data${number}`))
+  const remount = (how: string) => {
+    const [command = 'mount', ...words] = [...(mounted?.enter ?? []), 'mount', '-o', `remount,${how}`, disk]
+    execFileSync(command, words)
+  }
+  const reason = `${file} cannot be used: its file system is mounted read-only (EROFS)`
+  const said = async (...words: string[]) => {
+    const { code, err } = await runTeal(words, env, mounted?.enter)
+    return [code, err]
+  }
+  remount('ro')
+  try {
+    for (const words of [['token', 'create', '--role', 'root'], ['renumber'], ['verify', '--repair']]) {
+      expect(await said(...words)).toEqual([1, expect.stringContaining(reason)])
+    }
+    for (const words of [['verify'], ['backup', join(root, 'from-read-only')], ['token', 'list']]) {
+      expect(await said(...words)).toEqual([1, expect.stringContaining(`${reason}. Reading it takes a file beside it`)])
+    }
+  } finally {
+    remount('rw')
+  }
+  await good(env, 'verify')
 })

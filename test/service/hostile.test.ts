@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { Dialogue, deliver, openLmtp } from '../dialogue.ts'
+import { append, Client, mail } from '../imap/client.ts'
 import { useTeal } from '../running.ts'
 
 const service = useTeal({ mail: { maxSize: 5_000_000 } })
@@ -93,6 +94,29 @@ test('a bare line feed never ends a message, so none can be smuggled in', async 
   const { body } = await service.call('GET', `/users/${user}/mailboxes/${await inboxOf(user)}/messages`)
   for (const message of body.results) expect(message.subject).toBe('x')
   expect(body.total).toBeLessThanOrEqual(5)
+})
+
+test('a disk that is full keeps nobody from reading: over IMAP a message is given without being marked as read', async () => {
+  await service.user('reader')
+  const { core } = service.teal
+  const lmtp = await openLmtp(service.at('lmtp'))
+  const message = Buffer.from('Subject: to be read\r\n\r\nthere\r\n')
+  expect(await deliver(lmtp, 'b@example.net', ['reader@example.com'], message)).toEqual([
+    expect.stringMatching(/^250 /),
+  ])
+  const client = await Client.login(service.at('imap'), 'reader', 'INBOX')
+  core.writer.limitPages(1)
+  // What is written where there is room already goes well: until nothing does.
+  const text = 'x'.repeat(100_000)
+  await expect.poll(async () => (await client.ask(append('INBOX', mail('a', text)))).status).toBe('NO')
+  const read = await client.ask('FETCH 1 BODY[]')
+  expect([read.status, read.lines.join('')]).toEqual(['OK', expect.stringContaining('Subject: to be read')])
+  core.writer.limitPages(0)
+  await expect.poll(() => core.writer.healthy, { timeout: 10_000 }).toBe(true)
+  await client.ok('FETCH 1 BODY[]')
+  expect((await client.ok('FETCH 1 FLAGS')).join('')).toContain('Seen')
+  client.close()
+  lmtp.close()
 })
 
 test('a disk that fills up answers temporarily, loses nothing acknowledged, and heals without a restart', async () => {

@@ -201,9 +201,10 @@ async function repaired(dataDir: string): Promise<string[]> {
   try {
     mended = repairDatabase(file)
   } catch (error) {
-    const fault = engineFault(error, file)
+    const fault = error instanceof Fault ? error : engineFault(error, file)
     if (fault?.code !== 'StoreDamaged') throw fault ?? error
-    const text = `${file} is damaged where it cannot be mended (${(error as Error).message}); nothing was changed. Bring a backup back with \`teal restore\` into an empty directory`
+    const { message } = (fault.cause ?? fault) as Error
+    const text = `${file} is damaged where it cannot be mended (${message}); nothing was changed. Bring a backup back with \`teal restore\` into an empty directory`
     throw new Fault('StoreDamaged', { text, cause: error })
   }
   const read = openReader(file)

@@ -332,13 +332,14 @@ function tellMarked(session: Session, seq: number, row: ListedRow): void {
 async function markSeen(session: Session, view: View, rows: readonly ListedRow[]): Promise<void> {
   const unseen = rows.filter(row => (row[column.flags] & flag.seen) === 0)
   if (unseen.length === 0) return
-  const { changed } = await session.mail.storeFlags({
-    mailbox: view.id,
-    uids: toRanges(unseen.map(row => row[column.uid])),
-    how: 'add',
-    flags: flag.seen,
-    keywords: [],
-  })
+  const seen = { how: 'add', flags: flag.seen, keywords: [] } as const
+  const { changed } = await session.mail
+    .storeFlags({ mailbox: view.id, uids: toRanges(unseen.map(row => row[column.uid])), ...seen })
+    .catch((error: unknown) => {
+      // A full disk keeps nobody from reading: as where a mailbox is read-only, nothing is marked.
+      if (error instanceof Fault && error.code === 'StorageUnavailable') return { changed: [] }
+      throw error
+    })
   const fresh = new Map(changed.map(one => [one.uid, one]))
   for (const row of unseen) {
     const now = fresh.get(row[column.uid])

@@ -2,7 +2,9 @@
 //
 // Its own words name a call and a number; people have a path and want to know which of few things is wrong with it.
 
+import { accessSync, constants as modes, statfsSync } from 'node:fs'
 import { constants } from 'node:os'
+import { limits } from '#lib/limits.ts'
 
 /** By the code of the error. */
 const fileReasons: Readonly<Record<string, string>> = {
@@ -35,6 +37,22 @@ export function fileReason(error: NodeJS.ErrnoException): {
 } {
   const code = codeOf(error)
   return { reason: fileReasons[code], code }
+}
+
+/** Why nothing can be written in a folder, in words with the code; undefined where that may go well, or nobody knows. */
+export function writingProblem(folder: string): string | undefined {
+  try {
+    accessSync(folder, modes.W_OK)
+    const { bavail, bsize } = statfsSync(folder)
+    if (bavail * bsize < limits.writer.roomBytesMin) return inWords({ code: 'ENOSPC' })
+  } catch (error) {
+    return inWords(error as NodeJS.ErrnoException)
+  }
+}
+
+function inWords(error: { code?: string }): string | undefined {
+  const { reason, code } = fileReason(error as NodeJS.ErrnoException)
+  return reason === undefined ? undefined : `${reason} (${code})`
 }
 
 /** The runtime has no name for a quota that is used up, and gives the number alone. */

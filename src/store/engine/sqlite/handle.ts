@@ -6,10 +6,12 @@
 
 import assert from 'node:assert'
 import { closeSync, existsSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { Fault } from '#lib/fault.ts'
 import { isPassing } from '#lib/lasting.ts'
 import { limits } from '#lib/limits.ts'
+import { writingProblem } from '#lib/process/file-error.ts'
 import { fold, mayFoldToAscii } from '#mail/text/fold.ts'
 import { giveToOwner } from '../../folder/owner.ts'
 import { inWords } from '../dialect.ts'
@@ -33,18 +35,18 @@ const cacheKib = Math.floor(limits.writer.pagesBytesMax / 1024)
 export function openForWriting(file: string): Handle {
   // The engine would let others read it; what it makes beside it takes the mode from it.
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
-  const handle = opened(file)
-  handle.pragma('busy_timeout = 5000')
-  handle.pragma(`page_size = ${pageBytes}`)
-  handle.pragma('journal_mode = WAL')
-  handle.prepare('SELECT count(*) FROM sqlite_schema').get()
-  const passing = isPassing(file)
-  handle.pragma(`synchronous = ${passing ? 'OFF' : 'FULL'}`)
-  assert.equal(handle.pragma('synchronous', { simple: true }), passing ? 0 : 2)
-  handle.pragma('wal_autocheckpoint = 0')
-  handle.pragma(`cache_size = -${cacheKib}`)
-  handle.pragma('temp_store = MEMORY')
-  return handle
+  return opened(file, {}, handle => {
+    handle.pragma('busy_timeout = 5000')
+    handle.pragma(`page_size = ${pageBytes}`)
+    handle.pragma('journal_mode = WAL')
+    handle.prepare('SELECT count(*) FROM sqlite_schema').get()
+    const passing = isPassing(file)
+    handle.pragma(`synchronous = ${passing ? 'OFF' : 'FULL'}`)
+    assert.equal(handle.pragma('synchronous', { simple: true }), passing ? 0 : 2)
+    handle.pragma('wal_autocheckpoint = 0')
+    handle.pragma(`cache_size = -${cacheKib}`)
+    handle.pragma('temp_store = MEMORY')
+  })
 }
 
 /** Frames in the write-ahead log. */
@@ -126,21 +128,30 @@ export function overwriting(sql: Sql, task: () => void): void {
   }
 }
 
-/** @throws Fault as `engineFault` */
-function opened(file: string, options: Database.Options = {}): Handle {
+/**
+ * @param prepare opens what lies beside the file with its first statement
+ * @throws Fault as `engineFault`
+ */
+function opened(file: string, options: Database.Options, prepare: (handle: Handle) => void = () => {}): Handle {
+  let handle: Handle | undefined
   try {
-    return new Database(file, options)
+    handle = new Database(file, options)
+    prepare(handle)
+    return handle
   } catch (error) {
+    handle?.close()
     throw engineFault(error, file) ?? error
   }
 }
 
 /** Opens the database at `file` for reading; the writer must have made it. */
 export function openForReading(file: string): Handle {
-  const handle = opened(file, { readonly: true, fileMustExist: true, timeout: 5000 })
-  handle.pragma('query_only = ON')
-  handle.pragma(`cache_size = -${Math.floor(cacheKib / 2)}`)
-  handle.pragma('temp_store = MEMORY')
+  const handle = opened(file, { readonly: true, fileMustExist: true, timeout: 5000 }, fresh => {
+    fresh.pragma('query_only = ON')
+    fresh.pragma(`cache_size = -${Math.floor(cacheKib / 2)}`)
+    fresh.pragma('temp_store = MEMORY')
+    fresh.pragma('user_version')
+  })
   // The engine's own lower() knows ASCII alone.
   handle.function('folded', { deterministic: true }, text => fold(String(text)))
   handle.function('may_fold_to_ascii', { deterministic: true }, text => Number(mayFoldToAscii(String(text))))
@@ -223,11 +234,19 @@ export function engineFault(cause: unknown, file: string): Fault | undefined {
   if (is('FULL')) return new Fault('DataDirectoryUnusable', { text: `There is no room on the disk for ${file}`, cause })
   if (is('CORRUPT', 'NOTADB')) return new Fault('StoreDamaged', { text: damaged(file, message), cause })
   if (is('CANTOPEN', 'READONLY', 'PERM', 'IOERR')) {
-    const text = `${file} cannot be used: ${message}. Does it belong to the user this runs as, has its disk room left, and is it all right?`
+    const reason = writingProblem(dirname(file))
+    const hint = reason?.includes('EROFS') && is('CANTOPEN') ? besides : ''
+    const text =
+      reason === undefined
+        ? `${file} cannot be used: ${message}. Does it belong to the user this runs as, has its disk room left, and is it all right?`
+        : `${file} cannot be used: ${reason}${hint}`
     return new Fault('DataDirectoryUnusable', { text, cause })
   }
   return undefined
 }
+
+/** Who reads says so in a file beside it. */
+const besides = '. Reading it takes a file beside it: mount it so that it can be written, or copy the whole folder'
 
 /** What is said of a database that is damaged. */
 export function damaged(file: string, how: string): string {
