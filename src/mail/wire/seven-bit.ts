@@ -1,5 +1,5 @@
-// A message in a form that every host takes: bodies with lines longer than 998 bytes (RFC 5321 4.5.3.1.6) get an encoding of transfer, and for
-// hosts that take ASCII alone so do those with other bytes (RFC 6152 3).
+// A message in a form that every host takes: bodies with lines longer than 998 bytes (RFC 5321 4.5.3.1.6), or with NUL, get an encoding of
+// transfer, and for hosts that take ASCII alone so do those with other bytes (RFC 6152 3).
 //
 // A message is read in pieces, a large one never lies in memory: first it is found out which parts do not fit, then what is to be changed, and
 // the changes are made each time its bytes are asked for. What a body means stays, and what is short and ASCII stays byte for byte. Not touched
@@ -97,7 +97,8 @@ class Fitting {
       const until = Math.min(piece.length, border - this.#at + from)
       const stretch = piece.subarray(from, until)
       this.#lines.write(stretch)
-      this.#misfit ||= this.#ascii && !isAscii(stretch)
+      // Only what is binary may have it (RFC 2045 2.7, 2.8), and there are hosts that take none, or end a line there.
+      this.#misfit ||= stretch.includes(0) || (this.#ascii && !isAscii(stretch))
       this.#at += stretch.length
       from = until
       if (this.#at === border) this.#close(border)
