@@ -191,7 +191,7 @@ export class Composing {
       const append: Append = {
         prepared: await prepare(stored, sequence),
         to: { id: mailbox.id },
-        ...{ prefix: '', keywords: [], once: false, limited: true },
+        ...{ prefix: '', keywords: [], once: false, limited: 'before' },
         flags: given.flags | (draft ? flag.draft : 0),
         idate: given.date,
         meta: metaOf({ meta, files, referenced }),

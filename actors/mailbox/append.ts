@@ -71,8 +71,8 @@ export interface Append {
   readonly expires?: number | null | undefined
   /** Drop it, and say so, when the same message already lies in the folder. */
   readonly once: boolean
-  /** Refuse it when the account is full. */
-  readonly limited: boolean
+  /** Refuse it where it does not fit; `before`: where the account is above its quota already (wire-details 7). */
+  readonly limited: boolean | 'before'
   /** It was received long ago elsewhere: nobody is told by an event. */
   readonly silent?: boolean
 }
@@ -99,7 +99,8 @@ export const appendMessage: UserCommand<Append, Appended> = {
     const user = requireUser(turn)
     const mailbox = targetOf(turn, input.to)
     const size = input.prepared.size + Buffer.byteLength(input.prefix)
-    if (input.limited && turn.state.storage + size > quotaOf(turn)) throw new Fault('OverQuotaError')
+    const more = input.limited === 'before' ? 0 : size
+    if (input.limited !== false && turn.state.storage + more > quotaOf(turn)) throw new Fault('OverQuotaError')
     const known = await threadOf(turn, input.prepared)
     if (input.once) {
       const there = await repeated(turn, mailbox, input.prepared, known)

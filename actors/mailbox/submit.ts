@@ -52,8 +52,7 @@ export const submitMessage: UserCommand<Submission, Submitted> = {
     const { draft, copy, reference } = input
     if (draft !== undefined && !(await isThere(turn, draft))) throw new Fault('MessageNotFound')
     if (typeof copy.to === 'object' && 'id' in copy.to) requireMailbox(turn, copy.to.id)
-    const size = copy.prepared.size + Buffer.byteLength(copy.prefix)
-    const room = turn.state.storage + size <= quotaOf(turn) || (draft !== undefined && !copy.limited)
+    const room = turn.state.storage <= quotaOf(turn) || (draft !== undefined && copy.limited === false)
     if (!room && !input.copyMayFail) throw new Fault('OverQuotaError')
     const queued = input.outgoing === null ? null : queue(turn, input.outgoing)
     const outbound = queued === null ? {} : { outbound: [queued.queueId] }

@@ -179,14 +179,14 @@ test('too many recipients, of one message and of a day', async () => {
 })
 
 test('without room for a copy it is sent all the same', async () => {
-  const user = await account(service, 'full', { quota: 1000 })
-  const original = await user.put('INBOX', mail('fits', 'x'))
+  const user = await account(service, 'full', { quota: 1 })
+  const original = await user.put('INBOX', mail('leads there', 'x'))
   const reference = { mailbox: user.box('INBOX'), id: original, action: 'reply' }
   const answer = await user.call('POST', '/submit', { to: people('a'), text: 'x'.repeat(2000), reference })
   expect(answer.body.message).toEqual({ id: false, mailbox: false, queueId: expect.any(String), overQuota: true })
   expect(await queued(user)).toHaveLength(1)
   expect((await user.call('GET', `/mailboxes/${user.box('INBOX')}/messages/${original}`)).body.answered).toBe(true)
-  const upload = await user.call('POST', '/submit', { to: people('a'), text: 'x'.repeat(2000), uploadOnly: true })
+  const upload = await user.call('POST', '/submit', { to: people('a'), text: 'x', uploadOnly: true })
   expect(upload).toMatchObject({ status: 400, body: { code: 'OverQuotaError' } })
 })
 
