@@ -46,6 +46,7 @@ async function told(error: unknown): Promise<string> {
   const { engineFault } = await import('#store/engine/sqlite/handle.ts')
   const engine = engineFault(error, 'the database')
   if (engine !== undefined) return engine.message.replace(/^./, first => first.toUpperCase())
+  if (syscall === 'uv_cwd') return 'The folder that this was typed in is gone: change into one that is there'
   if (syscall !== undefined) return fileProblem(error as NodeJS.ErrnoException)
   const what = code === undefined ? message : `${message} (${code})`
   const where = stack

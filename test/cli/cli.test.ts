@@ -1,5 +1,6 @@
 // The command line against a directory that nobody serves, and against one that is served.
 
+import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
   existsSync,
@@ -14,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Pool } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { controlFile } from '#store/folder/place.ts'
@@ -133,6 +134,19 @@ describe('a directory that nobody serves', () => {
       ])
     }
     expect(existsSync(nowhere)).toBe(false)
+  })
+
+  test('typed in a folder that is gone says so', () => {
+    const gone = ['-c', 'cd "$1" && rmdir "$1" && shift && exec "$@"', 'sh', mkdtempSync(join(tmpdir(), 'teal-gone-'))]
+    const command = [process.execPath, resolve('dist/main.js'), 'user', 'list']
+    const { status, stderr } = spawnSync('sh', [...gone, ...command], {
+      env: childEnvironment(join(root, 'nowhere')),
+      encoding: 'utf8',
+    })
+    expect([status, stderr]).toEqual([
+      1,
+      'teal: The folder that this was typed in is gone: change into one that is there\n',
+    ])
   })
 
   test('wants help to be asked for rightly', async () => {

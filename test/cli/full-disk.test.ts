@@ -15,6 +15,7 @@ import {
   readFileSync,
   rmSync,
   statfsSync,
+  symlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -218,4 +219,16 @@ test('on a disk that may only be read, commands say so, and what helps', async (
     remount('rw')
   }
   await good(env, 'verify')
+})
+
+test('a disk that large parts of mail lie on alone is looked at as that of the data is', async () => {
+  const env = directory('root')
+  const blobs = join(root, `data${number}`, 'blobs')
+  rmSync(blobs, { recursive: true, force: true })
+  mkdirSync(join(seen, 'blobs'))
+  symlinkSync(join(disk, 'blobs'), blobs)
+  const { out } = await runTeal(['status'], env, mounted?.enter)
+  expect(out).toMatch(new RegExp(`^Only \\d+ MiB free for ${blobs}\\. .*put off`, 'm'))
+  const found = await runTeal(['doctor', '--server', '127.0.0.1:9', '--time-server', '127.0.0.1'], env, mounted?.enter)
+  expect(found.out).toMatch(new RegExp(`^WRONG +disk +Only \\d+ MiB free for ${blobs}\\.`, 'm'))
 })

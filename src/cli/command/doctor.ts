@@ -12,7 +12,7 @@ import { findingOf, lookAtKeys, lookAtPolicy, seenRecords } from '../inspect/dom
 import { type Finding, good, line, wrong } from '../inspect/finding.ts'
 import {
   lookAtClock,
-  lookAtDisk,
+  lookAtDisks,
   lookAtLists,
   lookAtName,
   lookAtResolver,
@@ -102,7 +102,7 @@ async function* lookThrough(config: Config, named: readonly string[], options: O
   const servers = serversOf(options)
   const { hostname, dataDir, outbound, spam } = config
   yield* configProblems(config).map(problem => wrong('settings', problem))
-  yield lookAtDisk(dataDir)
+  yield* lookAtDisks(dataDir)
   const resolver = await lookAtResolver(servers)
   yield resolver
   const answers = resolver.state === 'good'

@@ -3,7 +3,7 @@
 //
 // Everything is looked at and nothing changed. What cannot be found out from here says so.
 
-import { statfsSync } from 'node:fs'
+import { statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { randomHex } from '#lib/id.ts'
@@ -11,6 +11,7 @@ import { limits } from '#lib/limits.ts'
 import { isPublic, ownAddresses } from '#net/outward/own-addresses.ts'
 import { clockOffset, greeting } from '#net/outward/probe.ts'
 import { lookUp } from '#net/outward/records.ts'
+import { blobsDir, scratchDir } from '#store/folder/place.ts'
 import { type Finding, good, unknown, warning, wrong } from './finding.ts'
 
 /** Whom to ask; each has a default. */
@@ -213,6 +214,22 @@ export function lookAtKind(dataDir: string, type: number): Finding | undefined {
   const advice =
     'Move it to a disk of this machine: what is on disk there, and who holds a lock, is the word of another one.'
   return warning('disk', `${dataDir} lies on ${kind}.`, { advice })
+}
+
+/** That of a data directory, and those of folders in it that lie elsewhere: a full one puts large mail off, whatever room the others have. */
+export function lookAtDisks(dataDir: string): Finding[] {
+  const seen = new Set([diskOf(dataDir)])
+  const elsewhere = [blobsDir(dataDir), scratchDir(dataDir)].filter(folder => {
+    const disk = diskOf(folder)
+    if (disk === undefined || seen.has(disk)) return false
+    seen.add(disk)
+    return true
+  })
+  return [dataDir, ...elsewhere].map(lookAtDisk)
+}
+
+function diskOf(folder: string): number | undefined {
+  return statSync(folder, { throwIfNoEntry: false })?.dev
 }
 
 /** @param dataDir need not be there yet */

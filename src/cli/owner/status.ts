@@ -11,7 +11,7 @@ import { Fault } from '#lib/fault.ts'
 import { harmlessInJson } from '#lib/journal/harmless.ts'
 import { limits } from '#lib/limits.ts'
 import type { ClusterState } from '#store/cluster/state.ts'
-import { lookAtDisk } from '../inspect/machine.ts'
+import { lookAtDisks } from '../inspect/machine.ts'
 import { readRun } from '../inspect/run.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { print } from '../print.ts'
@@ -40,8 +40,10 @@ const status = task({
     const { total: users } = await to.call<{ total: number }>('GET', '/users?limit=1')
     const { waiting } = await to.call<{ waiting: number }>('GET', '/outbound')
     const listeners = Object.entries(run?.listeners ?? {}).map(([name, { host, port }]) => `${name} ${host}:${port}`)
-    const disk = lookAtDisk(dataDir)
-    const full = disk.state === 'warning' || disk.state === 'wrong' ? [disk.text, disk.advice].join(' ') : ''
+    const full = lookAtDisks(dataDir)
+      .filter(({ state }) => state === 'warning' || state === 'wrong')
+      .map(({ text, advice }) => [text, advice].join(' '))
+      .join('\n')
     const shown = {
       running: run !== undefined,
       works: health.success,

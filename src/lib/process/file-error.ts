@@ -17,6 +17,7 @@ const fileReasons: Readonly<Record<string, string>> = {
   EEXIST: 'something that is no folder has this name',
   EISDIR: 'it is a folder',
   ENOTDIR: 'a file stands where a folder should',
+  EMFILE: 'too many files are open already (ulimit -n, LimitNOFILE= of a unit)',
   ENAMETOOLONG: 'its path is too long',
 }
 

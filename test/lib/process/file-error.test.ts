@@ -9,6 +9,7 @@ test.each([
   ['EDQUOT', 'the disk quota is used up'],
   ['ENOSPC', 'there is no room on its disk'],
   ['EROFS', 'its file system is mounted read-only'],
+  ['EMFILE', 'too many files are open already (ulimit -n, LimitNOFILE= of a unit)'],
 ] as const)('%s is told in words, also where the runtime has no name for it', (name, words) => {
   const errno = -constants.errno[name]
   const code = getSystemErrorName(errno)
