@@ -184,11 +184,11 @@ async function signedProfile(core: Core, form: ProfileForm, signal: AbortSignal)
 
 function messageDeps(core: Core, tasks: Tasks): MessageDeps {
   const { system, bodies, reads, sequence, settings, counters, addressBook, journal } = core
-  const forward = { throttle: counters, keys: core.forwardKeys }
   const { hostname, mail } = core.config
   const shared = { system, bodies, reads, sequence, settings }
   const counted = { counters, hostname, postmaster: mail.postmaster, log: core.log }
   const allowance = new Allowance({ ...shared, ...counted })
+  const forward = { throttle: counters, keys: core.forwardKeys, allowance }
   return {
     ...shared,
     tasks,

@@ -1,8 +1,8 @@
 // Sending on a message that is stored, as it is, at the wish of whoever reads it.
 //
 // What goes out is planned, counted and queued like any other forward of the account (actors/delivery/forward.ts); the
-// message stays and is marked as forwarded. Nothing is queued where the account may forward no more today, or wants its
-// forwards encrypted with a key that cannot be used.
+// message stays and is marked as forwarded. Nothing is queued where the account may forward no more today, is held back, or wants its
+// forwards encrypted with a key that cannot be used. What is forwarded may be of the account's own making, so it counts as sent at once, too.
 
 import { Fault } from '#lib/fault.ts'
 import { forwarded } from '#mail/flags.ts'
@@ -19,6 +19,7 @@ import { type ForwardKeys, type ForwardPlan, planForward } from '../delivery/for
 import { arriveStored } from '../delivery/stored.ts'
 import type { Actors } from '../kernel/system.ts'
 import { storeFlags } from '../mailbox/message.ts'
+import type { Allowance } from '../sending/allowance.ts'
 import { queueMessage } from '../sending/outgoing.ts'
 import { onward } from './onward.ts'
 import type { SubmissionLine } from './submission-line.ts'
@@ -29,7 +30,11 @@ export interface ForwardingDeps {
   readonly reads: Reads
   readonly sequence: Numbers
   readonly settings: Settings
-  readonly forward: { readonly throttle: Counters; readonly keys: ForwardKeys }
+  readonly forward: {
+    readonly throttle: Counters
+    readonly keys: ForwardKeys
+    readonly allowance: Pick<Allowance, 'forward'>
+  }
 }
 
 export interface StoredForward {
@@ -42,7 +47,7 @@ export interface StoredForward {
   readonly line?: SubmissionLine | undefined
 }
 
-/** @returns null where nothing was left to send. @throws Fault RateLimitedError, EncryptionUnsupported, BodyUnreadable */
+/** @returns null where nothing was left to send. @throws Fault RateLimitedError, SendingPaused, EncryptionUnsupported, BodyUnreadable */
 export async function forwardStored(
   deps: ForwardingDeps,
   { user, mailbox, message, targets, line }: StoredForward,
@@ -61,6 +66,7 @@ export async function forwardStored(
     relay: user.options.mtaRelay || undefined,
     requireTls: message.meta.requireTls,
   }
+  await deps.forward.allowance.forward(user, targets.length)
   const plan = await planForward(request, deps.forward.keys, deps.forward.throttle)
   if (plan.reason === 'daily-limit' && plan.targets.length === 0) {
     throw new Fault('RateLimitedError', { text: 'The account may not forward more messages today' })

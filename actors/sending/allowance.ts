@@ -65,6 +65,12 @@ export class Allowance {
     if (used >= max * limits.allowance.warnPart) await this.#warn(user, used, max)
   }
 
+  /** What is forwarded by hand, which has a number of a day of its own and reaches as many at once. @throws Fault SendingPaused */
+  async forward(user: User, count: number): Promise<void> {
+    await this.refusePaused(user.id)
+    await this.#watch(user, count)
+  }
+
   /** Looks whether it sends more at once than it does. @throws Fault SendingPaused */
   async #watch(user: User, count: number): Promise<void> {
     const { settings, counters, system } = this.#deps

@@ -133,6 +133,30 @@ test('a stolen account that writes to a thousand in a minute is held back, and n
   expect(await paused()).toEqual([])
 })
 
+test('what is forwarded by hand counts with what is sent, and none of it leaves an account that is held back', async () => {
+  const user = await service.user('hands')
+  const { body: inbox } = await service.call('GET', `/users/${user}/mailboxes/resolve?path=INBOX`)
+  const path = `/users/${user}/mailboxes/${inbox.id}/messages`
+  const headers = { 'content-type': 'message/rfc822' }
+  const body = 'From: hands@example.com\r\nSubject: Buy\r\n\r\nBuy\r\n'
+  const { message } = (await (await service.raw('POST', path, { headers, body })).json()) as Body
+  const forward = (targets: number) => {
+    const addresses = Array.from({ length: targets }, () => `f${++count}@far.test`)
+    return service.call('POST', `${path}/${message.id}/forward`, { addresses })
+  }
+  expect((await send(user, 150)).status).toBe(200)
+  expect((await forward(100)).status).toBe(200)
+  expect((await forward(50)).status).toBe(200)
+  expect((await forward(1)).body.code).toBe('SendingPaused')
+  expect(await paused()).toMatchObject([{ user, reason: 'burst', recipients: 301 }])
+  expect((await forward(1)).body.code).toBe('SendingPaused')
+  expect((await send(user, 1)).body.code).toBe('SendingPaused')
+  const shown = (await service.call('GET', `/users/${user}`)).body.limits
+  expect(shown.forwards).toMatchObject({ used: 150 })
+  expect((await service.call('POST', `/users/${user}/outbound/resume`)).status).toBe(200)
+  expect((await forward(1)).status).toBe(200)
+})
+
 test('all who look after its domain hear of it, and not who came first', async () => {
   const old = await service.user('old', { address: 'old@tended.example' })
   const user = await service.user('sudden', { address: 'sudden@tended.example' })

@@ -39,7 +39,7 @@ export function forwardEndpoints(deps: MessageDeps): Endpoint[] {
     },
     faults: [
       ...(['UserNotFound', 'UserDisabled', 'NoSuchMailbox', 'MessageNotFound', 'BodyUnreadable'] as const),
-      ...(['RateLimitedError', 'EncryptionUnsupported'] as const),
+      ...(['RateLimitedError', 'SendingPaused', 'EncryptionUnsupported'] as const),
     ],
     async run({ input, request, signal }) {
       const user = await requireActive(read, input.user)
