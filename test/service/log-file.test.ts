@@ -1,6 +1,6 @@
 // A log in a file: opened anew at SIGHUP after it was moved away, readable where that is asked for, refused where it cannot be.
 
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -20,6 +20,25 @@ test('SIGHUP goes on in a new file when the old one was moved away', async () =>
   expect(readFileSync(file, 'utf8')).toContain('"msg":"stopped"')
   expect(readFileSync(`${file}.1`, 'utf8')).not.toContain('stopped')
   expect(service.output()).toBe('')
+})
+
+test('SIGHUP with a folder of the log that is gone is told in the log, and everything else is read again', async () => {
+  const folder = join(root, 'logs')
+  mkdirSync(folder)
+  const file = join(folder, 'teal.log')
+  const service = await startChild(join(root, 'kept'), { TEAL_LOG_LEVEL: 'info', TEAL_LOG_FILE: file })
+  const moved = join(root, 'moved')
+  renameSync(folder, moved)
+  const lines = () => readFileSync(join(moved, 'teal.log'), 'utf8').trim().split('\n')
+  const line = (words: string) => lines().find(one => one.includes(words)) ?? ''
+  service.process.kill('SIGHUP')
+  await expect.poll(() => line('read the log level')).not.toBe('')
+  expect(line('cannot be opened again')).toContain(`ENOENT: no such file or directory, open '${file}'`)
+  expect(line('is not valid')).toBe('')
+  // What programs read has each field once.
+  for (const one of lines()) expect(JSON.stringify(JSON.parse(one))).toHaveLength(one.length)
+  expect(await service.end('SIGTERM')).toBe(0)
+  expect(line('"msg":"stopped"')).not.toBe('')
 })
 
 test('lines are readable where that is asked for, and a file that cannot be written stops the start', async () => {

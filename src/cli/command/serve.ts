@@ -74,14 +74,20 @@ function withAdvice(error: unknown): unknown {
   return new Fault('PortInUse', { text, cause: error })
 }
 
+/** What fails keeps nothing else from being read: a certificate is not due to a log whose folder is gone. */
 function reload(options: ConfigOptions, log: Log): void {
+  const reason = (error: unknown) => String((error as Error).message)
   try {
     const { level } = configHere(options).log
     log.level = level
-    reopenLog(log)
+    try {
+      reopenLog(log)
+    } catch (error) {
+      log.error({ reason: reason(error) }, 'the file of the log cannot be opened again: lines go on where they went')
+    }
     lookAtPairs()
-    log.info({ level }, 'read the log level and certificates in files again; anything else takes a restart')
+    log.info({ logLevel: level }, 'read the log level and certificates in files again; anything else takes a restart')
   } catch (error) {
-    log.error({ reason: String((error as Error).message) }, 'the configuration is not valid: nothing was read again')
+    log.error({ reason: reason(error) }, 'the configuration is not valid: nothing was read again')
   }
 }
