@@ -138,7 +138,7 @@ async function record(deps: BounceReadingDeps, bounce: Bounce, about: About): Pr
       proven: one.proven,
     }),
     ...eventOf(deps, about.message, one, at),
-    ...suppressed(deps, about.message, one, at),
+    ...suppressed(deps, about, one, at),
   ])
   const failed: Said[] = said.flatMap(({ target, recipient, proven }) => {
     if (target === undefined || !proven || !recipient.final) return []
@@ -195,11 +195,16 @@ function eventOf(
   return [operation(eventInsert, row)]
 }
 
-/** An address that is gone for whoever wrote to it himself; where a forward goes is its owner's matter. */
-function suppressed(deps: BounceReadingDeps, { user, origin }: Outbound, one: SaidOf, at: number): Operation[] {
+/**
+ * An address that is gone for whoever wrote to it himself; where a forward goes is its owner's matter. Who got the message at the same
+ * place has its mark before him, and must not keep its author from writing to somebody else there.
+ */
+function suppressed(deps: BounceReadingDeps, { message, targets }: About, one: SaidOf, at: number): Operation[] {
+  const { user, origin } = message
   const { recipient, proven, same, target } = one
   if (!proven || !same || target === undefined || user === null || origin !== 'submission') return []
   if (!recipient.final || recipient.kind !== 'unknown') return []
+  if (targets.some(other => other !== target && placeOf(other) === placeOf(target))) return []
   const { status, text: response } = recipient
   return [gone(deps, { user, address: target.value, status, response, source: 'bounce' }, at)]
 }

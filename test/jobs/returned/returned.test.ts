@@ -127,7 +127,7 @@ async function source(user: string, at: number): Promise<string> {
 describe('a bounce that came later', () => {
   test('arrives as it is, is recorded, and the address is left alone', async () => {
     const user = await service.user('anna')
-    const { queueId, message } = await sent(user, ['gone@far.test', 'there@far.test'])
+    const { queueId, message } = await sent(user, ['gone@far.test'])
     const bounce = report(message.raw, { address: 'gone@far.test' })
     expect(await comesBack('anna@example.com', bounce)).toMatch(/^250/)
     await read()
@@ -137,13 +137,24 @@ describe('a bounce that came later', () => {
       ...{ value: 'gone@far.test', state: 'delivered' },
       bounces: [{ kind: 'unknown', status: '5.1.1', final: true, proven: true, reporter: 'mx.far.test' }],
     })
-    expect(targets[1].bounces).toBeUndefined()
     const { body } = await service.call('GET', `/outbound/trace/${queueId}`)
     expect(body.results[0].steps.at(-1)).toMatchObject({ step: 'bounced', target: 'gone@far.test' })
     expect(await listed(user)).toMatchObject([{ user, address: 'gone@far.test', source: 'bounce', status: '5.1.1' }])
     expect(await submit(user, ['gone@far.test'])).toMatchObject({ status: 403, body: { code: 'RecipientSuppressed' } })
     const other = await service.user('other')
     expect((await submit(other, ['gone@far.test'])).status).toBe(200)
+  })
+
+  test('that whoever else got the message there may have made up is recorded, and leaves nobody alone', async () => {
+    const user = await service.user('alice')
+    const { queueId, message } = await sent(user, ['boss@far.test', 'mallory@far.test'])
+    expect(await comesBack('alice@example.com', report(message.raw, { address: 'boss@far.test' }))).toMatch(/^250/)
+    await read()
+    const { targets } = await shown(user, queueId)
+    expect(targets[0]).toMatchObject({ value: 'boss@far.test', bounces: [{ kind: 'unknown', proven: true }] })
+    expect(targets[1].bounces).toBeUndefined()
+    expect(await listed(user)).toEqual([])
+    expect((await submit(user, ['boss@far.test'])).status).toBe(200)
   })
 
   test('is recorded, too, where the account has everything encrypted that arrives', async () => {
