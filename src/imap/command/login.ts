@@ -77,10 +77,22 @@ async function respond(session: Session, challenge: string): Promise<string> {
 async function enter(session: Session, { username, password, clientToken }: Credentials): Promise<Done> {
   const { services, connection } = session
   const attempt = { username, password, session: session.id, ip: connection.remoteAddress }
-  const mail = await services.mail.login(attempt, session)
+  const mail = await services.mail.login(attempt, session).catch(error => refused(session, error))
   if (clientToken !== undefined)
     services.log.info({ session: session.id, user: mail.account.id, clientToken }, 'a program named its session')
   connection.ticket.prove()
   session.login(mail)
   return { code: `CAPABILITY ${capabilitiesOf(session)}`, text: 'Logged in' }
+}
+
+/**
+ * Who has too many sessions had the right password. Programs that may try again after the NO do so with every mechanism, then
+ * ask for another password and forget the right one; where the session ends, they say that the server is not to be reached.
+ */
+function refused(session: Session, error: unknown): never {
+  if (error instanceof Fault && error.code === 'TooManySessions') {
+    session.out.line(`* BYE [LIMIT] ${error.message}`)
+    session.leave()
+  }
+  throw error
 }
