@@ -19,8 +19,8 @@ const warmSeconds = 2
 const perSecond = 100
 const mostKilobytes = 8
 const mostMs = 50
-/** Threads of sessions find a quiet second to collect what opening them left behind. */
-const settleMs = 10_000
+/** Threads of sessions find quiet seconds enough to collect what opening them left behind. */
+const settleMs = 15_000
 const givenBackMs = 3000
 
 export async function idleSection(plan: Plan): Promise<Row[]> {

@@ -5,6 +5,7 @@
 // numbers stay true, expunges wait for commands that allow them, each change is told once and to everybody else. Who asked
 // for it by NOTIFY is told without a command, and what nobody asked for does not come.
 
+import { limits } from '#lib/limits.ts'
 import { Random } from '../fuzz/random.ts'
 import { append, Client, mail } from './client.ts'
 import {
@@ -331,7 +332,7 @@ export class Model {
     const { view, byUid, set, uids } = chosen
     const target = this.#random.pick(folderNames)
     // Copies of copies would fill the account.
-    if (this.#folder(target).messages.length > crowded) return
+    if (this.#folder(target).messages.length + uids.length > 2 * crowded) return
     const none = !byUid && uids.some(uid => view.folder.at(uid) === undefined)
     for (const uid of none ? [] : uids) {
       const message = view.folder.at(uid)
@@ -349,6 +350,8 @@ export class Model {
     const { view, byUid, set, uids } = chosen
     const target = this.#random.pick(folderNames.filter(name => name !== view.name))
     const folder = this.#folder(target)
+    // More than that is moved and told in several pieces.
+    if (folder.messages.length + uids.length > limits.imap.unitMessages) return
     const from: number[] = []
     const to: number[] = []
     for (const uid of uids) {
