@@ -87,7 +87,9 @@ export class Allowance {
     const usual = (await peaksBefore(system.read, user.id, day, usualDays))[usualDays - 1] ?? 0
     const resumed = (await findPause(system.read, user.id))?.resumed ?? null
     const trusted = resumed !== null && at - resumed < trustMs
-    if (used > Math.max(ground, factor * usual) && !trusted) {
+    // One message may have so many recipients, and is no burst by itself.
+    const alone = used <= count && count <= settings.get('const:max:rcpt_to')
+    if (used > Math.max(ground, factor * usual) && !alone && !trusted) {
       counters.remove('burst', user.id)
       await this.#pause(user, used, usual)
       throw new Fault('SendingPaused')

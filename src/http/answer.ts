@@ -103,24 +103,30 @@ export function eventStream(
   return new EventStream(source, options.greets ?? true, options.retryMs)
 }
 
+/**
+ * An empty line says nothing (WHATWG HTML 9.2.6). Behind each event it is a chunk of its own: uWebSockets.js ends a chunk only as the next
+ * begins, and clients that wait for that end (urllib3) would hear of an event with the one after it.
+ */
+const emptyLine = Buffer.from('\n')
+
 /** The bytes of an event stream: events as they come, a comment after each silence (api-semantics 10.11). */
 export async function* eventBytes(stream: EventStream, idleMs: number, signal: AbortSignal): AsyncGenerator<Buffer> {
   const iterator = stream.source[Symbol.asyncIterator]()
   let idle = 0
-  const comment = () => Buffer.from(`: idling ${++idle}\n\n`)
+  const comment = () => [Buffer.from(`: idling ${++idle}\n\n`), emptyLine]
   try {
-    if (stream.greets) yield comment()
-    if (stream.retryMs !== undefined) yield Buffer.from(`retry: ${stream.retryMs}\n\n`)
+    if (stream.greets) yield* comment()
+    if (stream.retryMs !== undefined) yield* [Buffer.from(`retry: ${stream.retryMs}\n\n`), emptyLine]
     let next = iterator.next()
     for (;;) {
       const result = await firstOf(next, idleMs, signal)
       if (signal.aborted || result?.done === true) return
       if (result === null) {
-        yield comment()
+        yield* comment()
         continue
       }
       idle = 0
-      yield Buffer.from(formatEvent(result.value))
+      yield* [Buffer.from(formatEvent(result.value)), emptyLine]
       next = iterator.next()
     }
   } finally {

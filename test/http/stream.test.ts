@@ -328,10 +328,10 @@ describe('events', () => {
     expect(reply.headers.get('content-type')).toBe('text/event-stream')
     expect(reply.headers.get('cache-control')).toBe('no-cache')
     expect(reply.text).toBe(
-      ': idling 1\n\n' +
-        'data: {\ndata:   "command": "EXISTS",\ndata:   "uid": 1\ndata: }\nid: aaa\n\n' +
-        'event: note\ndata: two\ndata: lines\n\n' +
-        'data: released\n\n',
+      ': idling 1\n\n\n' +
+        'data: {\ndata:   "command": "EXISTS",\ndata:   "uid": 1\ndata: }\nid: aaa\n\n\n' +
+        'event: note\ndata: two\ndata: lines\n\n\n' +
+        'data: released\n\n\n',
     )
   })
 

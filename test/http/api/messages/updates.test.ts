@@ -5,6 +5,7 @@ import { numberId } from '#lib/id.ts'
 import { limits } from '#lib/limits.ts'
 import { findUser } from '#store/accounts/users.ts'
 import { useTeal } from '../../../running.ts'
+import { sendBytes } from '../../scenario.ts'
 import { send } from '../mail.ts'
 import { EventReader } from '../stream.ts'
 
@@ -74,6 +75,14 @@ describe('a stream', () => {
     expect(told.every(one => /^[0-9a-f]{24}$/.test(one.id ?? ''))).toBe(true)
     const ids = reader.told.flatMap(one => one.id ?? [])
     expect(ids).toEqual(ids.toSorted())
+  })
+
+  test('ends the chunk of each event at once, for clients that wait for that', async () => {
+    const id = await user('chunked')
+    const { url, rootToken } = running.teal
+    const head = `GET /users/${id}/updates HTTP/1.1\r\nHost: x\r\nX-Access-Token: ${rootToken}\r\nLast-Event-ID: ${'f'.repeat(24)}\r\n\r\n`
+    const came = await sendBytes({ url }, head)
+    expect(came).toMatch(/"command": "RESYNC"[^\r]*\n\n\r\n/)
   })
 
   test('resumes after any event and loses nothing', async () => {
