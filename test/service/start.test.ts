@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startTeal } from '#service'
 import { migrations } from '#store/engine/schema.ts'
-import { openForWriting } from '#store/engine/sqlite/handle.ts'
-import { databaseFile, rootTokenFile, runFile } from '#store/folder/place.ts'
+import { lock, openForWriting, schemaNumber } from '#store/engine/sqlite/handle.ts'
+import { databaseFile, lockFile, rootTokenFile, runFile } from '#store/folder/place.ts'
 import { childEnvironment, runTeal, startChild } from '../child.ts'
 
 let dir: string
@@ -118,6 +118,25 @@ test('a token is made from the command line while the service runs, and works at
   expect((await runTeal(['token', 'list'], env)).out).toContain('for tests')
   expect((await runTeal(['token', 'create', '--role', 'nobody'], env)).code).toBe(1)
   await service.close()
+})
+
+test('tokens bring a database of an earlier version up to date, but never under a service that has it', async () => {
+  const steps = 20
+  const handle = openForWriting(databaseFile(dir))
+  for (const step of migrations.slice(0, steps)) handle.exec(step)
+  handle.pragma(`user_version = ${steps}`)
+  handle.close()
+  const env = childEnvironment(dir)
+  const release = lock(lockFile(dir))
+  for (const words of [['list'], ['create', '--role', 'root'], ['revoke', 'x']]) {
+    const { code, err } = await runTeal(['token', ...words], env)
+    expect([code, err]).toEqual([1, expect.stringContaining('The data is of an earlier version than this command')])
+  }
+  expect(schemaNumber(databaseFile(dir))).toBe(steps)
+  release()
+  expect(await runTeal(['token', 'list'], env)).toEqual({ code: 0, out: '', err: '' })
+  expect((await runTeal(['token', 'create', '--role', 'root'], env)).code).toBe(0)
+  expect(schemaNumber(databaseFile(dir))).toBe(migrations.length)
 })
 
 test('a port in use is named, and nothing stays behind', async () => {

@@ -16,7 +16,7 @@ import { findUser } from '#store/accounts/users.ts'
 import { openDatabase } from '#store/engine/open.ts'
 import type { Reader } from '#store/engine/reader.ts'
 import { databaseOf, type Place } from '#store/folder/place.ts'
-import { writeBeside } from '#store/writer/beside.ts'
+import { bringUpToDate, writeBeside } from '#store/writer/beside.ts'
 import { type ConfigOptions, configFrom, withConfig } from '../options.ts'
 import { requireData } from '../place.ts'
 import { print } from '../print.ts'
@@ -139,6 +139,7 @@ async function revoke(token: string, options: ConfigOptions & { json?: boolean }
 }
 
 async function reading<T>(place: Place, task: (read: Reader) => Promise<T>): Promise<T> {
+  bringUpToDate(databaseOf(place))
   const read = openDatabase(databaseOf(place))
   try {
     return await task(read)
