@@ -86,12 +86,12 @@ async function enter(session: Session, { username, password, clientToken }: Cred
 }
 
 /**
- * Who has too many sessions had the right password. Programs that may try again after the NO do so with every mechanism, then
- * ask for another password and forget the right one; where the session ends, they say that the server is not to be reached.
+ * What passes says nothing of the password: too many sessions, a store that is not there now. Programs that may go on after the NO try
+ * every mechanism, then ask for another password and forget the right one; where the session ends, they say that the server is away.
  */
 function refused(session: Session, error: unknown): never {
-  if (error instanceof Fault && error.code === 'TooManySessions') {
-    session.out.line(`* BYE [LIMIT] ${error.message}`)
+  if (error instanceof Fault && error.status === 503 && !session.over) {
+    session.out.line(`* BYE ${error.message}`)
     session.leave()
   }
   throw error
