@@ -9,12 +9,14 @@ import type { Agent, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { json } from 'node:stream/consumers'
 import type { Config } from '#config'
+import { version } from '#lib/build-info.ts'
 import { elapsed, every, sleep } from '#lib/clock.ts'
 import { Fault, type FaultCode, faultForms } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { plainHttp } from '#lib/process/lazy.ts'
 import { isPipe, type SocketPath, socketPath } from '#lib/process/socket-path.ts'
 import { controlFile } from '#store/folder/place.ts'
+import { readRun } from './inspect/run.ts'
 import { requireData } from './place.ts'
 
 const { transfer } = limits
@@ -64,6 +66,7 @@ async function openHere(config: Config, file: string): Promise<Reach> {
   const { makeLog } = await import('#lib/log.ts')
   return new Client(
     file,
+    config.dataDir,
     await openQuietly(config, makeLog(config.log.level === 'info' ? 'warn' : config.log.level, 2)),
   )
 }
@@ -93,7 +96,7 @@ export async function accountId(to: Reach, identifier: string): Promise<string> 
 /** To whom listens at a socket; undefined where nobody does. @throws Fault DataDirectoryInUse where he has not answered at `until` */
 async function found(file: string, dataDir: string, until: number): Promise<Client | undefined> {
   if (!isPipe(file) && !existsSync(file)) return
-  const client = new Client(file, undefined)
+  const client = new Client(file, dataDir)
   const late = new AbortController()
   const watch = every(transfer.holderAskedMs, () => {
     if (elapsed() > until) late.abort()
@@ -116,8 +119,10 @@ class Client implements Reach {
   readonly #agent: Agent
   readonly #opened: { close(): Promise<void> } | undefined
   readonly #named: SocketPath
+  readonly #dataDir: string
 
-  constructor(file: string, opened: { close(): Promise<void> } | undefined) {
+  constructor(file: string, dataDir: string, opened?: { close(): Promise<void> }) {
+    this.#dataDir = dataDir
     this.#named = socketPath(file)
     // A connection for each call: none that is kept is ended by the other side meanwhile.
     this.#agent = new (plainHttp().Agent)({ keepAlive: false, maxSockets: transfer.connectionsMax })
@@ -135,14 +140,14 @@ class Client implements Reach {
   async send<Answer>(path: string, body: AsyncIterable<Uint8Array> | Uint8Array, role = 'root'): Promise<Answer> {
     const headers = { 'x-access-token': role, 'content-type': 'application/octet-stream' }
     const answer = await this.request('POST', path, headers, body)
-    await refuse(answer, this.own)
+    await refuse(answer, this.own ? undefined : this.#dataDir)
     return (await wholeOf(answer)) as Answer
   }
 
   async take(method: Method, path: string, body?: object, role = 'root'): Promise<IncomingMessage> {
     const headers = { 'x-access-token': role, ...(body !== undefined && { 'content-type': 'application/json' }) }
     const answer = await this.request(method, path, headers, body === undefined ? undefined : encoded(body))
-    await refuse(answer, this.own)
+    await refuse(answer, this.own ? undefined : this.#dataDir)
     return answer
   }
 
@@ -204,14 +209,21 @@ const encoded = (body: object) => Buffer.from(JSON.stringify(body))
 const statusOf = ({ statusCode = 500 }: IncomingMessage) => statusCode
 
 /** A refusal of the API as the fault it was; who runs the service is told where to find what strangers are not told. */
-async function refuse(answer: IncomingMessage, own: boolean): Promise<void> {
+async function refuse(answer: IncomingMessage, served?: string): Promise<void> {
   if (statusOf(answer) < 400) return
   const { error = '', code = '', message = '' } = (await json(answer)) as Record<string, string | undefined>
   const known = Object.hasOwn(faultForms, code) ? (code as FaultCode) : 'InternalError'
   // What this process writes to its log stands above.
-  const more =
-    known === 'StorageUnavailable' && !own ? '; the log says why (teal log), teal doctor whether its disk is full' : ''
+  const more = served === undefined ? '' : hintOn(known, served)
   throw new Fault(known, { text: `${error || message}${more}`, status: statusOf(answer) })
+}
+
+/** What else to say of a refusal by the service of a data directory. */
+function hintOn(code: FaultCode, dataDir: string): string {
+  if (code === 'StorageUnavailable') return '; the log says why (teal log), teal doctor whether its disk is full'
+  const { version: other = version } = readRun(dataDir) ?? {}
+  if (code !== 'ResourceNotFound' || other === version) return ''
+  return `: the service that runs is of version ${other}, this command of ${version}. Restart the service, and run this again`
 }
 
 /** A file or, for `-`, standard input, as a stream. */

@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Pool } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { controlFile } from '#store/folder/place.ts'
+import { controlFile, runFile } from '#store/folder/place.ts'
 import { type Child, childEnvironment, runTeal, startChild } from '../child.ts'
 import type { Body } from '../running.ts'
 
@@ -175,6 +175,17 @@ describe('a directory that is served', () => {
     const list = await api(`/users/${results[0].id}/mailboxes/${idOf('Lists/Teal & more')}/messages`)
     expect(list.results[0]).toMatchObject({ forwarded: true, deleted: true })
     expect(boxes.find((box: Body) => box.path === 'Lists/Teal & more').subscribed).toBe(true)
+  })
+
+  test('says so where what is asked for is not there, and the service is of another version', async () => {
+    const run = readFileSync(runFile(dataDir), 'utf8')
+    const asked = async () => (await teal('call', 'GET', '/new-things')).err
+    expect(await asked()).toBe('teal: /new-things does not exist\n')
+    const { version } = JSON.parse(run)
+    writeFileSync(runFile(dataDir), JSON.stringify({ ...JSON.parse(run), version: '0.0.9' }))
+    const restart = `the service that runs is of version 0.0.9, this command of ${version}. Restart the service`
+    expect(await asked()).toContain(`/new-things does not exist: ${restart}`)
+    writeFileSync(runFile(dataDir), run)
   })
 
   test('is reached over its socket, which is for its owner', async () => {
