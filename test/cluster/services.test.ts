@@ -322,7 +322,10 @@ async function session(at: Pick<Up, 'listeners'>, { name }: User): Promise<Dialo
   imap.send(`x login ${name} "secret of ${name}"\r\n`)
   const line = await imap.line()
   if (line.startsWith('x OK')) return imap
-  expect(line).toMatch(/^x NO \[LIMIT\]/)
+  expect([line, await imap.line()]).toEqual([
+    '* BYE Too many sessions of this account',
+    expect.stringMatching(/^x NO \[LIMIT\]/),
+  ])
   return undefined
 }
 
