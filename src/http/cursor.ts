@@ -5,9 +5,17 @@
 // any other input. Text that is no cursor, or one made for another list, is the caller's mistake and answered 400.
 
 import { Buffer } from 'node:buffer'
-import { invalid } from '#lib/fault.ts'
+import { type Fault, invalid } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import type { Counted } from '#store/engine/counted.ts'
+
+/** By these words clients know that their place in a list is lost, and begin anew. */
+export const cursorLost = 'Invalid paging cursor'
+
+/** Refuses a cursor that another list gave. */
+export function foreignCursor(field: 'next' | 'previous'): Fault {
+  return invalid(field, `is not a cursor of this list. ${cursorLost}`)
+}
 
 /** The sort key of one row; the last part makes it unique. */
 export type Boundary = readonly (string | number)[]
@@ -61,7 +69,7 @@ export async function paged<Row>(paging: Paging, list: List<Row>): Promise<Page<
   const cursor = paging.next ?? paging.previous
   const back = paging.next === undefined && paging.previous !== undefined
   if (cursor !== undefined && !fits(cursor.boundary, list.key)) {
-    throw invalid(back ? 'previous' : 'next', 'is not a cursor of this list. Invalid paging cursor')
+    throw foreignCursor(back ? 'previous' : 'next')
   }
   const fetched = await list.fetch(cursor?.boundary ?? null, back ? 'back' : 'forward', paging.limit + 1)
   const { rows, more } = Array.isArray(fetched) ? { rows: fetched, more: false } : fetched

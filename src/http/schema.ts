@@ -9,7 +9,7 @@ import ipaddr from 'ipaddr.js'
 import Type, { type Static, type TSchema, type TUnsafe } from 'typebox'
 import { limits } from '#lib/limits.ts'
 import { isAddress, usernamePattern } from '#mail/address/address.ts'
-import { type Cursor, decodeCursor } from './cursor.ts'
+import { type Cursor, cursorLost, decodeCursor } from './cursor.ts'
 import {
   arrayReader,
   compile,
@@ -317,8 +317,7 @@ export function cursor(title: string): TUnsafe<Cursor> {
   const read: Read = (value, path, problems) => {
     if (typeof value !== 'string') return problems.add(path, 'must be a string', title)
     return (
-      decodeCursor(value) ??
-      problems.add(path, `with value ${quoted(value)} is not a cursor. Invalid paging cursor`, title)
+      decodeCursor(value) ?? problems.add(path, `with value ${quoted(value)} is not a cursor. ${cursorLost}`, title)
     )
   }
   const json = { type: 'string', pattern: '^[A-Za-z0-9_-]+$', maxLength: limits.http.cursorLengthMax }

@@ -6,7 +6,7 @@
 import { type Static, Type } from 'typebox'
 import { arriveStored } from '#actors/delivery/stored.ts'
 import { monotonic } from '#lib/clock.ts'
-import { Fault, invalid } from '#lib/fault.ts'
+import { Fault } from '#lib/fault.ts'
 import { limits } from '#lib/limits.ts'
 import { Pace } from '#lib/pace.ts'
 import { combine, type FilterRule } from '#mail/filter/filter.ts'
@@ -16,7 +16,7 @@ import { findMailbox } from '#store/mailboxes/mailboxes.ts'
 import { type MessageBoundary, type Outlined, pageMessages } from '#store/mailboxes/messages.ts'
 import { listFilters } from '#store/rules/filter.ts'
 import { type SomeRows, withSummaries } from '#store/search/pages.ts'
-import { encodeCursor } from '../../cursor.ts'
+import { encodeCursor, foreignCursor } from '../../cursor.ts'
 import { type Endpoint, endpoint } from '../../endpoint.ts'
 import { mailboxId, object, optional, paging, text, userId } from '../../schema.ts'
 import { requireUser } from '../messages/mailboxes.ts'
@@ -170,7 +170,7 @@ function boundaryOf(given: readonly (string | number)[] | undefined): MessageBou
   if (given === undefined) return null
   const [idate, uid] = given
   if (given.length !== 2 || typeof idate !== 'number' || typeof uid !== 'number') {
-    throw invalid('next', 'is not a cursor of this list. Invalid paging cursor')
+    throw foreignCursor('next')
   }
   return { idate, uid }
 }

@@ -9,7 +9,7 @@ import { limits } from '#lib/limits.ts'
 import type { Reader } from '../reader.ts'
 import { brokenPages, type Handle, openForReading, type Sql, statements } from './handle.ts'
 
-/** Handles for pictures that are kept for the next one, whatever happens; what is kept beyond them keeps few pages. */
+/** Handles for pictures that are kept for the next one, whatever happens. */
 const spareLeast = 2
 const { picturesMax, pictureMs, picturePagesBytes } = limits.reader
 
@@ -76,7 +76,7 @@ class SqliteReader implements Reader {
 
   async snapshot<T>(task: (read: Reader) => Promise<T>): Promise<T> {
     if (this.#isPicture) return task(this)
-    const picture = this.#spare.pop() ?? new SqliteReader(this.#file)
+    const picture = this.#spare.pop() ?? this.#another()
     this.#unused = Math.min(this.#unused, this.#spare.length)
     picture.#isPicture = true
     try {
@@ -89,16 +89,20 @@ class SqliteReader implements Reader {
     }
   }
 
+  /** One for a picture beside others, of which there may be many: it keeps few pages. */
+  #another(): SqliteReader {
+    const picture = new SqliteReader(this.#file)
+    picture.#handle.pragma(`cache_size = -${picturePagesBytes / 1024}`)
+    return picture
+  }
+
   #keep(picture: SqliteReader): void {
     if (this.#closed || this.#spare.length === picturesMax) {
       picture.close()
       return
     }
-    if (this.#spare.length >= spareLeast) {
-      picture.#handle.pragma(`cache_size = -${picturePagesBytes / 1024}`)
-      this.#lookLater()
-    }
     this.#spare.push(picture)
+    if (this.#spare.length > spareLeast) this.#lookLater()
   }
 
   /** Lets go, after a while, of what nobody wanted meanwhile. */
